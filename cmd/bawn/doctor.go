@@ -1,0 +1,3 @@
+package main
+
+func doctorCommand(args []string) int { return usageError(nil) }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// flagSpec is one flag. Exactly one of the setters is given; list flags may
+// be repeated.
+type flagSpec struct {
+	name string // with its dashes
+	arg  string // the value's name in help; "" for a switch
+	help string
+	on   func()
+	set  func(string) error
+	// optional reports whether the next word is this flag's value; without
+	// it a value is always taken.
+	optional func(string) bool
+}
+
+var errHelp = errors.New("help asked for")
+
+// parseFlags reads flags up to "--" or the first word that is not one, and
+// returns the rest untouched: nothing after it is ever read as a flag.
+func parseFlags(args []string, specs []flagSpec) (rest []string, err error) {
+	for len(args) > 0 {
+		a := args[0]
+		if a == "--" {
+			return args[1:], nil
+		}
+		if len(a) < 2 || a[0] != '-' {
+			return args, nil
+		}
+		if a == "-h" || a == "--help" {
+			return nil, errHelp
+		}
+		name, value, hasValue := strings.Cut(a, "=")
+		f := findFlag(name, specs)
+		if f == nil {
+			var names []string
+			for _, s := range specs {
+				names = append(names, s.name)
+			}
+			return nil, fmt.Errorf("unknown flag %q%s", name, suggestion(name, names))
+		}
+		args = args[1:]
+		if f.arg == "" {
+			if hasValue {
+				return nil, fmt.Errorf("%s takes no value", name)
+			}
+			f.on()
+			continue
+		}
+		if !hasValue {
+			switch {
+			case f.optional != nil && (len(args) == 0 || !f.optional(args[0])):
+				f.on()
+				continue
+			case len(args) == 0 || args[0] == "--":
+				return nil, fmt.Errorf("%s needs a value: %s %s", name, name, f.arg)
+			}
+			value, args = args[0], args[1:]
+		}
+		if err := f.set(value); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil, nil
+}
+
+func findFlag(name string, specs []flagSpec) *flagSpec {
+	for i := range specs {
+		if specs[i].name == name {
+			return &specs[i]
+		}
+	}
+	return nil
+}
+
+// suggestion names the nearest known word, if one is near.
+func suggestion(word string, known []string) string {
+	best, dist := "", 3
+	for _, k := range known {
+		if d := distance(word, k); d < dist {
+			best, dist = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance is the number of single-letter edits between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diag
+			if a[i] != b[j] {
+				d++
+			}
+			diag = row[j+1]
+			row[j+1] = min(d, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

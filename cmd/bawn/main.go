@@ -1,0 +1,101 @@
+// Command bawn runs the shell commands of AI coding agents inside a boundary
+// that the operating system enforces.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// Exit codes of bawn itself; a command's own code passes through.
+const (
+	exitRefused       = 125 // bawn could not or would not run it
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitUsage         = exitRefused
+)
+
+// command is one subcommand: an explicit list, no registration at start-up.
+type command struct {
+	name, args, summary string
+	run                 func(args []string) int
+}
+
+func commands() []command {
+	return []command{
+		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
+		{"check", "read|write PATH", "say what is allowed, and the rule behind it", checkCommand},
+		{"env", "[--json]", "list the variables that a sandboxed command does not get", envCommand},
+		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
+		{"version", "", "print the version", versionCommand},
+		{"help", "[COMMAND]", "explain a command", helpCommand},
+	}
+}
+
+func main() { os.Exit(dispatch(os.Args[1:])) }
+
+func dispatch(args []string) int {
+	if len(args) == 0 {
+		return helpCommand(nil)
+	}
+	switch args[0] {
+	case "--":
+		return runCommand(args)
+	case "-h", "--help":
+		return helpCommand(args[1:])
+	case "--version":
+		return versionCommand(nil)
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(args[1:])
+		}
+	}
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return usageError(fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], names)))
+}
+
+// warn prints one line of bawn's own on stderr, never the command's stdout.
+// Control characters of names in it are shown, not sent to the terminal.
+func warn(format string, a ...any) {
+	fmt.Fprintln(os.Stderr, "bawn: "+printable(fmt.Sprintf(format, a...)))
+}
+
+// printable replaces what a terminal would act on.
+func printable(s string) string {
+	if !policy.HasControl(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+func usageError(err error) int {
+	warn("%v", err)
+	fmt.Fprintln(os.Stderr, "Run 'bawn help' for the commands and flags.")
+	return exitUsage
+}
+
+// fail maps an error that kept a command from running to what a person reads
+// and the exit code.
+func fail(err error) int {
+	var u *sandbox.Unavailable
+	if errors.As(err, &u) {
+		warn("no sandbox can be made here (%v); %s", u, unavailableHint())
+		return exitRefused
+	}
+	warn("%v", err)
+	return exitRefused
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// runFlags are what `bawn run` and the commands that explain it share.
+type runFlags struct {
+	req         sandbox.Request
+	launcher    string
+	shell       string
+	hasShell    bool
+	allowWeaker bool
+	quiet       bool
+	fixed       bool
+}
+
+func (f *runFlags) specs() []flagSpec {
+	return append(f.policySpecs(),
+		flagSpec{name: "-c", arg: "TEXT", help: "run shell text (bash, else sh, without start-up files)", set: func(v string) error {
+			f.shell, f.hasShell = v, true
+			return nil
+		}},
+		flagSpec{name: "--launcher", arg: "auto|native|bwrap", help: "who makes the namespaces (auto: native, else bubblewrap)", set: func(v string) error {
+			f.launcher = v
+			return checkLauncher(v)
+		}},
+		flagSpec{name: "--allow-weaker", help: "where no namespaces can be made, run with Landlock alone", on: func() { f.allowWeaker = true }},
+		flagSpec{name: "--no-prompt", help: "never ask (nothing asks yet; accepted for scripts)", on: func() {}},
+		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
+	)
+}
+
+// policySpecs are the flags that decide what is allowed.
+func (f *runFlags) policySpecs() []flagSpec {
+	return []flagSpec{
+		{name: "--tier", arg: "open|guarded|airlock", help: "how much the command may do (default guarded)", set: func(v string) (err error) {
+			f.req.Tier, err = policy.ParseTier(v)
+			return err
+		}},
+		{name: "--sandbox", arg: "[MODE]", help: "fix the mode: read-only, workspace-write, danger-full-access", on: func() {},
+			optional: func(v string) bool { _, err := policy.ParseMode(v); return err == nil },
+			set: func(v string) (err error) {
+				f.req.Mode, err = policy.ParseMode(v)
+				return err
+			}},
+		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: this folder)", set: f.setDir},
+		{name: "--cd", arg: "DIR", help: "the same as -C", set: f.setDir},
+		{name: "--add-dir", arg: "DIR", help: "another writable folder; may be repeated", set: func(v string) error {
+			if v == "" {
+				return errors.New("the folder's name is empty")
+			}
+			f.req.AddDirs = append(f.req.AddDirs, v)
+			return nil
+		}},
+	}
+}
+
+func (f *runFlags) setDir(v string) error {
+	if v == "" {
+		return errors.New("the folder's name is empty")
+	}
+	f.req.Workspace = v
+	return nil
+}
+
+// newRunFlags starts from what `bawn run` means: guarded.
+func newRunFlags() *runFlags {
+	return &runFlags{req: sandbox.Request{Tier: policy.Guarded, Environ: os.Environ()}, launcher: "auto"}
+}
+
+func runCommand(args []string) int {
+	f := newRunFlags()
+	rest, err := parseFlags(args, f.specs())
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand([]string{"run"})
+	case err != nil:
+		return usageError(err)
+	}
+	if f.hasShell {
+		rest = append(shellArgs(f.shell), rest...)
+	}
+	if len(rest) == 0 {
+		return usageError(errors.New("no command given: bawn run [flags] -- CMD [ARG…]"))
+	}
+	if rest[0] == "" {
+		return usageError(errors.New("the command's name is empty"))
+	}
+	return runArgs(f, rest)
+}
+
+// shellArgs runs text in a shell that reads no start-up file.
+func shellArgs(text string) []string {
+	for _, sh := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(sh); err == nil {
+			return []string{sh, "--noprofile", "--norc", "-c", text}
+		}
+	}
+	return []string{"/bin/sh", "-c", text}
+}
+
+// commandEnv is the caller's environment for the command: PWD follows -C,
+// and shell text reads no file that a variable names.
+func commandEnv(f *runFlags) []string {
+	env := append([]string(nil), os.Environ()...)
+	drop := func(name string) {
+		out := env[:0]
+		for _, e := range env {
+			if !strings.HasPrefix(e, name+"=") {
+				out = append(out, e)
+			}
+		}
+		env = out
+	}
+	if f.hasShell {
+		drop("BASH_ENV")
+		drop("ENV")
+	}
+	if f.req.Workspace != "" {
+		if abs, err := filepath.Abs(f.req.Workspace); err == nil {
+			drop("PWD")
+			env = append(env, "PWD="+abs)
+		}
+	}
+	return env
+}
+
+// runArgs checks the request, builds the policy and runs.
+func runArgs(f *runFlags, args []string) int {
+	p, host, err := f.policy()
+	if err != nil {
+		return fail(err)
+	}
+	if !p.Sandboxed() {
+		return runOpen(p, args, commandEnv(f))
+	}
+	if os.Getenv("BAWN_SANDBOXED") != "" {
+		return fail(&policy.RefusedError{
+			What: "a sandbox inside a sandbox", Why: "this command runs in a bawn sandbox already (BAWN_SANDBOXED is set)",
+			Lift: "run it without bawn: the boundary around it holds",
+		})
+	}
+	if !f.quiet {
+		for _, w := range append(p.Warnings(), host.Warnings...) {
+			warn("%s", w)
+		}
+	}
+	return runSandboxed(f, p, host, args)
+}
+
+func (f *runFlags) policy() (policy.Policy, sandbox.Host, error) {
+	cfg, host, err := sandbox.Inspect(f.req)
+	if err != nil {
+		return policy.Policy{}, host, err
+	}
+	p, err := policy.New(cfg)
+	if err != nil {
+		return policy.Policy{}, host, fmt.Errorf("%w", err)
+	}
+	return p, host, nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
+	"bawn/internal/session"
+)
+
+func checkLauncher(v string) error {
+	_, err := linux.ParseLauncher(v)
+	return err
+}
+
+func unavailableHint() string { return linux.Hint() }
+
+func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string) int {
+	launcher, err := linux.ParseLauncher(f.launcher)
+	if err != nil {
+		return usageError(err)
+	}
+	// Nothing of the caller's but the three streams reaches the sandbox.
+	if err := linux.CloseInherited(); err != nil {
+		return fail(err)
+	}
+	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	tty := session.IsTerminal(os.Stdin) && session.IsTerminal(os.Stdout) && session.IsTerminal(os.Stderr)
+	if !f.quiet && session.IsTerminal(os.Stderr) && p.Tier() == policy.Guarded {
+		warn("guarded: no network but loopback (allowed hosts need the egress, which this version does not have)")
+	}
+	res, err := session.Run(context.Background(), session.Options{
+		Policy: p, Host: host,
+		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
+		Backend:    linux.Backend{Launcher: launcher},
+		Stdio:      stdio,
+		Foreground: true,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	if res.Reason != "" {
+		warn("%s", res.Reason)
+	}
+	return res.Code
+}

@@ -1,0 +1,163 @@
+package policy
+
+import (
+	"sort"
+	"strings"
+)
+
+// Access is what the sandbox allows below a path. The zero value is Hidden.
+type Access uint8
+
+const (
+	// Hidden: neither read nor written; an attempt says "permission denied".
+	Hidden Access = iota
+	// ReadOnly: the host's content, never changed.
+	ReadOnly
+	// Private: writable, but the sandbox's own; the host's content is not there.
+	Private
+	// ReadWrite: the host's content, writable.
+	ReadWrite
+)
+
+func (a Access) String() string {
+	switch a {
+	case ReadOnly:
+		return "read-only"
+	case Private:
+		return "private"
+	case ReadWrite:
+		return "read-write"
+	}
+	return "hidden"
+}
+
+// PathRule gives one path, and all below it, an access. Path is absolute and
+// clean. Where rules nest the deepest wins; at one path the strictest.
+type PathRule struct {
+	Path   string
+	Access Access
+	Rule   Rule
+	// File is set where the rule is about one file, not a folder: a mask must
+	// know which stub to show when the name is taken later.
+	File bool
+}
+
+// Table is an immutable, sorted list of path rules.
+type Table struct{ rules []PathRule }
+
+// NewTable sorts rules and keeps the strictest of those for one path.
+func NewTable(rules []PathRule) Table {
+	s := append([]PathRule(nil), rules...)
+	sort.SliceStable(s, func(i, j int) bool {
+		if s[i].Path != s[j].Path {
+			return s[i].Path < s[j].Path
+		}
+		return s[i].Access < s[j].Access
+	})
+	out := s[:0]
+	for i, r := range s {
+		if i > 0 && r.Path == out[len(out)-1].Path {
+			continue
+		}
+		out = append(out, r)
+	}
+	return Table{out}
+}
+
+// Rules returns a copy of the rules, sorted by path.
+func (t Table) Rules() []PathRule { return append([]PathRule(nil), t.rules...) }
+
+// At returns the rule for exactly this path.
+func (t Table) At(path string) (PathRule, bool) {
+	i := sort.Search(len(t.rules), func(i int) bool { return t.rules[i].Path >= path })
+	if i < len(t.rules) && t.rules[i].Path == path {
+		return t.rules[i], true
+	}
+	return PathRule{}, false
+}
+
+// Lookup returns the deepest rule that covers path. A path no rule covers is
+// hidden: an allow needs a reason.
+func (t Table) Lookup(path string) PathRule {
+	for p := path; ; p = Parent(p) {
+		if r, ok := t.At(p); ok {
+			return r
+		}
+		if p == "/" || p == "" {
+			return PathRule{Path: path, Rule: Rule{ID: "path:none", Text: "no rule allows it"}}
+		}
+	}
+}
+
+// Below returns the rules strictly inside dir, sorted by path.
+func (t Table) Below(dir string) []PathRule {
+	prefix := strings.TrimSuffix(dir, "/") + "/"
+	i := sort.Search(len(t.rules), func(i int) bool { return t.rules[i].Path >= prefix })
+	j := i
+	for j < len(t.rules) && strings.HasPrefix(t.rules[j].Path, prefix) {
+		j++
+	}
+	for i < j && t.rules[i].Path == prefix { // dir is "/": the rule for it is not inside it
+		i++
+	}
+	return t.rules[i:j:j]
+}
+
+// Decide answers a file action. Anything else, or a path that is not absolute
+// and clean, is denied.
+func (t Table) Decide(a Action) Decision {
+	var path string
+	write := false
+	switch a := a.(type) {
+	case Read:
+		path = a.Path
+	case Write:
+		path, write = a.Path, true
+	default:
+		return Decision{Rule: Rule{ID: "action:unknown", Text: "not a file action"}}
+	}
+	if !IsClean(path) {
+		return Decision{Rule: Rule{ID: "path:form", Text: "the path is not absolute and clean"}}
+	}
+	r := t.Lookup(path)
+	switch {
+	case r.Access == Hidden, write && r.Access == ReadOnly:
+		return Decision{Deny, r.Rule}
+	}
+	return Decision{Allow, r.Rule}
+}
+
+// IsClean reports whether path is absolute, without empty, "." or ".."
+// elements, a trailing slash or a NUL byte.
+func IsClean(path string) bool {
+	if path == "/" {
+		return true
+	}
+	if path == "" || path[0] != '/' || strings.IndexByte(path, 0) >= 0 {
+		return false
+	}
+	for rest := path[1:]; ; {
+		elem, next, more := strings.Cut(rest, "/")
+		if elem == "" || elem == "." || elem == ".." {
+			return false
+		}
+		if !more {
+			return true
+		}
+		rest = next
+	}
+}
+
+// Inside reports whether path is dir or below it, element by element.
+func Inside(path, dir string) bool {
+	return path == dir || dir == "/" || (len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir)
+}
+
+// Parent returns the folder that holds path; the parent of "/" is "/".
+func Parent(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return "/"
+	}
+	return path[:i]
+}

@@ -1,0 +1,262 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrRefused marks a request that the rules forbid, as opposed to one that
+// failed; callers map it to exit code 125.
+var ErrRefused = errors.New("refused")
+
+// RefusedError says what was refused, by which rule, and the way out.
+type RefusedError struct {
+	What, Why, Lift string
+}
+
+func (e *RefusedError) Error() string {
+	s := e.What + ": " + e.Why
+	if e.Lift != "" {
+		s += "; " + e.Lift
+	}
+	return s
+}
+
+// Is makes every RefusedError match ErrRefused.
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// TempMode says where a command's temporary files go.
+type TempMode uint8
+
+const (
+	// PrivateTemp: a tmpfs of the run's own at /tmp and /var/tmp.
+	PrivateTemp TempMode = iota
+	// HostTemp: the host's /tmp and /var/tmp, writable.
+	HostTemp
+)
+
+// Config is what a Policy is made from. All paths are absolute, clean and
+// real; New checks the form, the caller vouches that links are resolved.
+type Config struct {
+	Tier      Tier
+	Mode      Mode
+	Workspace string
+	AddDirs   []string
+	Homes     []string
+	RunUser   string // the runtime folder below /run/user, "" for none
+	Temp      TempMode
+	Env       EnvRules
+
+	Hidden    []PathRule // credentials, by every path they have
+	Caches    []PathRule // existing or not
+	Protected []PathRule // existing control files inside writable folders
+	GitDirs   []string   // git directories outside the workspace that git must write
+}
+
+// Policy is what one sandboxed run may do: an immutable value. The zero
+// Policy allows nothing.
+type Policy struct {
+	tier      Tier
+	mode      Mode
+	workspace string
+	addDirs   []string
+	homes     []string
+	temp      TempMode
+	env       EnvRules
+	files     Table
+	warnings  []string
+}
+
+func (p Policy) Tier() Tier         { return p.tier }
+func (p Policy) Mode() Mode         { return p.mode }
+func (p Policy) Workspace() string  { return p.workspace }
+func (p Policy) Homes() []string    { return append([]string(nil), p.homes...) }
+func (p Policy) Temp() TempMode     { return p.temp }
+func (p Policy) Env() EnvRules      { return p.env }
+func (p Policy) Files() Table       { return p.files }
+func (p Policy) Warnings() []string { return append([]string(nil), p.warnings...) }
+
+// Sandboxed reports whether a boundary is to be built at all.
+func (p Policy) Sandboxed() bool { return p.tier != Open }
+
+// Decide answers one action; see Table.Decide. In the open tier the caller's
+// own permissions decide, so everything is allowed here.
+func (p Policy) Decide(a Action) Decision {
+	if p.tier == Open {
+		return Decision{Allow, Rule{ID: "tier:open", Text: "the open tier has no sandbox: your own permissions decide"}}
+	}
+	return p.files.Decide(a)
+}
+
+// CacheAccess reports whether the tier and mode make tool caches, added
+// folders and git directories outside the workspace writable.
+func (c Config) CacheAccess() bool {
+	return c.Tier == Guarded && (c.Mode == NoMode || c.Mode == WorkspaceWrite)
+}
+
+// New checks a Config and makes the Policy. A workspace or added folder that
+// would expose a credential or the whole system is a *RefusedError.
+func New(c Config) (Policy, error) {
+	if c.Mode != NoMode {
+		c.Tier = c.Mode.Tier()
+	}
+	p := Policy{
+		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
+		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
+	}
+	if c.Tier > Open {
+		return Policy{}, fmt.Errorf("unknown tier %d", c.Tier)
+	}
+	if err := c.Env.Validate(); err != nil {
+		return Policy{}, err
+	}
+	if !IsClean(c.Workspace) {
+		return Policy{}, &RefusedError{What: fmt.Sprintf("workspace %q", c.Workspace), Why: "not an absolute clean path"}
+	}
+	if c.Tier == Open {
+		return p, nil
+	}
+	if err := checkFolder("workspace", c.Workspace, c); err != nil {
+		return Policy{}, err
+	}
+	if len(c.AddDirs) > 0 && !c.CacheAccess() {
+		name := c.Tier.String()
+		if c.Mode != NoMode {
+			name = c.Mode.String()
+		}
+		p.warnings = append(p.warnings, "added folders are not writable in "+name)
+		c.AddDirs, p.addDirs = nil, nil
+	}
+	for _, d := range c.AddDirs {
+		if !IsClean(d) {
+			return Policy{}, &RefusedError{What: fmt.Sprintf("added folder %q", d), Why: "not an absolute clean path"}
+		}
+		if err := checkFolder("added folder", d, c); err != nil {
+			return Policy{}, err
+		}
+	}
+	p.files = NewTable(c.rules())
+	return p, nil
+}
+
+// reserved folders are the kernel's or the sandbox's own.
+var reserved = [...]string{"/proc", "/sys", "/dev", "/run", "/boot"}
+
+// checkFolder refuses a writable folder that is a credential location, lies
+// in one or holds one, a home or its parents, or a system folder.
+func checkFolder(kind, dir string, c Config) error {
+	refuse := func(why, lift string) error {
+		return &RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why, Lift: lift}
+	}
+	const pick = "name a project folder with -C DIR"
+	for _, h := range c.Homes {
+		if dir == h {
+			return refuse("it is a home folder, which holds credentials and start-up files", pick)
+		}
+		if Inside(h, dir) {
+			return refuse("it holds the home folder "+h, pick)
+		}
+	}
+	for _, r := range reserved {
+		if Inside(dir, r) && !Inside(dir, "/run/media") {
+			return refuse(r+" belongs to the system and is private in the sandbox", pick)
+		}
+	}
+	if dir == "/tmp" || dir == "/var/tmp" || dir == "/var" || dir == "/usr" || dir == "/etc" {
+		return refuse("it is shared by the whole system", "make a folder in it, or "+pick)
+	}
+	for _, cache := range c.Caches {
+		if Inside(dir, cache.Path) {
+			for _, h := range c.Hidden {
+				if Inside(dir, h.Path) {
+					return refuse("it is or lies in "+h.Path+": "+h.Rule.Text, pick)
+				}
+			}
+			return nil // the secrets inside a cache are masked
+		}
+	}
+	for _, h := range c.Hidden {
+		if Inside(dir, h.Path) {
+			return refuse("it is or lies in "+h.Path+": "+h.Rule.Text, pick)
+		}
+		if Inside(h.Path, dir) {
+			return refuse("it contains "+h.Path+": "+h.Rule.Text, pick)
+		}
+	}
+	return nil
+}
+
+func (c Config) rules() []PathRule {
+	fixed := func(path string, a Access, id, text string) PathRule {
+		return PathRule{Path: path, Access: a, Rule: Rule{ID: id, Text: text}}
+	}
+	write := Private
+	if c.Temp == HostTemp {
+		write = ReadWrite
+	}
+	rs := []PathRule{
+		fixed("/", ReadOnly, "root", "the system is read-only in the sandbox"),
+		fixed("/tmp", write, "temp", "the temp folder"),
+		fixed("/var/tmp", write, "temp", "the temp folder"),
+		fixed("/dev", ReadOnly, "devices", "the sandbox has a minimal /dev"),
+		fixed("/dev/shm", Private, "temp", "the sandbox has its own shared memory"),
+		fixed("/dev/pts", Private, "devices", "the sandbox has its own terminals"),
+		fixed("/proc", ReadOnly, "proc", "the sandbox sees its own processes only"),
+		fixed("/sys", ReadOnly, "sys", "the kernel's settings are read-only"),
+		fixed("/run", ReadOnly, "run", "the sandbox has its own, empty /run"),
+	}
+	for _, d := range devices {
+		rs = append(rs, fixed("/dev/"+d, ReadWrite, "devices", "a harmless device"))
+	}
+	if c.RunUser != "" {
+		rs = append(rs, fixed(c.RunUser, Private, "run", "the sandbox has its own runtime folder"))
+	}
+	for _, h := range c.Homes {
+		rs = append(rs, PathRule{Path: h, Access: ReadOnly, Rule: Rule{
+			ID: "home", Text: "the home folder is read-only in the sandbox",
+			Lift: "--add-dir DIR makes a folder in it writable",
+		}})
+	}
+	ws := ReadWrite
+	if c.Mode == ReadOnlyMode {
+		ws = ReadOnly
+	}
+	rs = append(rs, fixed(c.Workspace, ws, "workspace", "the workspace"))
+	for _, d := range c.AddDirs {
+		rs = append(rs, fixed(d, ReadWrite, "add-dir", "an added folder"))
+	}
+	if c.CacheAccess() {
+		for _, r := range c.Caches {
+			if !insideHidden(r.Path, c.Hidden) {
+				rs = append(rs, r)
+			}
+		}
+		for _, d := range c.GitDirs {
+			rs = append(rs, fixed(d, ReadWrite, "git-dir", "the git directory of this working tree"))
+		}
+	}
+	rs = append(rs, c.Protected...)
+	return append(rs, c.Hidden...)
+}
+
+// devices are the nodes the sandbox's /dev has.
+var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
+
+// Devices lists the names of the device nodes in the sandbox's /dev.
+func Devices() []string { return devices[:6] } // ptmx is devpts' own
+
+func insideHidden(path string, hidden []PathRule) bool {
+	for _, h := range hidden {
+		if Inside(path, h.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasControl reports whether a path holds a control character; such a name is
+// shown quoted, never raw.
+func HasControl(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }) >= 0
+}

@@ -1,0 +1,43 @@
+package sandbox
+
+// Kind is what stands at a path, links not followed.
+type Kind uint8
+
+const (
+	KindNone Kind = iota
+	KindDir
+	KindFile
+	KindLink
+	KindOther // socket, FIFO, device
+)
+
+// Entry is one name in a folder.
+type Entry struct {
+	Name string
+	Kind Kind
+	Link string // the text of a symbolic link
+}
+
+// Host holds the facts of this machine that Plan needs, and nothing else:
+// tests write one by hand.
+type Host struct {
+	Kinds      map[string]Kind    // every path that a rule names and that exists
+	Dirs       map[string][]Entry // folders that may be shown as skeletons
+	Modes      map[string]uint32  // their permission bits
+	Links      map[string]string  // links among RunBinds
+	Copies     map[string]string  // hidden files shown as copies without credentials
+	Pins       []string           // folders whose rename would free a protected name
+	Sockets    []string           // unix sockets that host processes listen on
+	RunBinds   []string           // what stays of /run
+	RunUser    string             // runtime folder to make, "" for none
+	ResolvConf string             // where below /run /etc/resolv.conf points, "" for none
+	Warnings   []string
+}
+
+func (h Host) exists(path string) bool { return h.Kinds[path] != KindNone }
+func (h Host) isDir(path string) bool  { return h.Kinds[path] == KindDir }
+
+func (h Host) listed(path string) bool {
+	_, ok := h.Dirs[path]
+	return ok
+}

@@ -1,0 +1,394 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"bawn/internal/gitdir"
+	"bawn/internal/policy"
+)
+
+// Request is what a caller asks for, before anything is checked.
+type Request struct {
+	Tier      policy.Tier
+	Mode      policy.Mode
+	Workspace string   // "" is the current folder
+	AddDirs   []string // relative to the current folder
+	Temp      policy.TempMode
+	Env       policy.EnvRules
+	Environ   []string // the caller's environment
+}
+
+// Inspect resolves a Request on this machine: the real paths of what it
+// names, and the facts that Plan needs. It reads a fixed number of folders
+// (the homes and those on the way to hidden places) and never scans a tree.
+func Inspect(r Request) (policy.Config, Host, error) {
+	in := inspector{
+		getenv: func(name string) string { return getenv(r.Environ, name) },
+		host: Host{
+			Kinds: map[string]Kind{}, Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
+			Links: map[string]string{}, Copies: map[string]string{},
+		},
+	}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env}
+	if c.Mode != policy.NoMode {
+		c.Tier = c.Mode.Tier()
+	}
+	var err error
+	if c.Workspace, err = realFolder("workspace", r.Workspace); err != nil {
+		return c, in.host, err
+	}
+	for _, d := range r.AddDirs {
+		real, err := realFolder("added folder", d)
+		if err != nil {
+			return c, in.host, err
+		}
+		c.AddDirs = append(c.AddDirs, real)
+	}
+	if c.Tier == policy.Open {
+		return c, in.host, nil
+	}
+	c.Homes = in.homes()
+	c.Hidden = in.hidden(c.Homes)
+	if len(c.Homes) > 0 {
+		for _, rule := range policy.Caches(c.Homes[0], in.getenv) {
+			c.Caches = append(c.Caches, in.cache(rule)...)
+		}
+	}
+	in.protect(&c)
+	c.Hidden = in.dropAbsent(c)
+	in.system(&c)
+	in.copies(c.Homes)
+	return c, in.host, nil
+}
+
+type inspector struct {
+	host   Host
+	getenv func(string) string
+}
+
+// realFolder resolves a folder that the caller named. Every error names it.
+func realFolder(kind, dir string) (string, error) {
+	refuse := func(why string) error {
+		return &policy.RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why}
+	}
+	if strings.IndexByte(dir, 0) >= 0 {
+		return "", refuse("the name holds a NUL byte")
+	}
+	if dir == "" {
+		var err error
+		if dir, err = syscall.Getwd(); err != nil {
+			return "", refuse("the current folder cannot be read: " + err.Error())
+		}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", refuse(err.Error())
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", refuse("no such folder")
+	case err != nil:
+		return "", refuse(err.Error())
+	}
+	st, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return "", refuse(err.Error())
+	case !st.IsDir():
+		return "", refuse("not a folder")
+	}
+	return real, nil
+}
+
+// homes returns the caller's home folders by real path: $HOME first, and the
+// password file's, so that a changed HOME does not expose the real one.
+func (in *inspector) homes() []string {
+	var out []string
+	add := func(dir string) {
+		if !filepath.IsAbs(dir) {
+			return
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || real == "/" {
+			return
+		}
+		for _, h := range out {
+			if h == real {
+				return
+			}
+		}
+		if st, err := os.Stat(real); err == nil && st.IsDir() {
+			out = append(out, real)
+		}
+	}
+	add(in.getenv("HOME"))
+	add(passwdHome(os.Getuid()))
+	return out
+}
+
+// passwdHome reads uid's home from /etc/passwd; "" if it is not there.
+func passwdHome(uid int) string {
+	f, err := os.Open("/etc/passwd")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	want := strconv.Itoa(uid)
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if field := strings.Split(sc.Text(), ":"); len(field) >= 7 && field[2] == want {
+			return field[5]
+		}
+	}
+	return ""
+}
+
+// hidden lists the credential places by every path they have: as named, and
+// where links on the way, or the entry itself, lead.
+func (in *inspector) hidden(homes []string) []policy.PathRule {
+	rules := policy.Credentials(homes, in.getenv)
+	for _, h := range homes {
+		for _, r := range rules {
+			if dir := policy.Parent(r.Path); policy.Inside(dir, h) {
+				in.listTo(h, dir)
+			}
+		}
+	}
+	n := len(rules)
+	for _, r := range rules[:n:n] {
+		k := in.kind(r.Path)
+		real := ""
+		if k == KindNone {
+			real = in.throughLink(r.Path)
+		} else if p, err := filepath.EvalSymlinks(r.Path); err == nil {
+			real = p
+		}
+		if real != "" && real != r.Path && real != "/" {
+			twin := r
+			twin.Path = real
+			rules = append(rules, twin)
+			in.kind(real)
+		}
+		if k == KindDir && !r.File {
+			rules = append(rules, in.linkedKeys(r, homes)...)
+		}
+	}
+	return rules
+}
+
+// throughLink gives the real path of a name that does not exist where a
+// folder on its way is a symbolic link; "" otherwise.
+func (in *inspector) throughLink(path string) string {
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		switch in.kind(d) {
+		case KindNone:
+			continue
+		case KindLink:
+			if real, err := filepath.EvalSymlinks(d); err == nil {
+				return real + path[len(d):]
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// linkedKeys hides the files that links inside a credential folder lead to
+// (dotfile managers keep ~/.aws/credentials elsewhere in the home).
+func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.PathRule {
+	var out []policy.PathRule
+	for _, h := range homes {
+		if rel, ok := strings.CutPrefix(r.Path, h+"/"); !ok || strings.Contains(rel, "/") {
+			continue
+		}
+		for _, e := range in.list(r.Path) {
+			if e.Kind != KindLink {
+				continue
+			}
+			real, err := filepath.EvalSymlinks(r.Path + "/" + e.Name)
+			if err != nil || !policy.Inside(real, h) {
+				continue
+			}
+			if st, err := os.Stat(real); err == nil && st.Mode().IsRegular() {
+				twin := r
+				twin.Path, twin.File = real, true
+				in.kind(real)
+				out = append(out, twin)
+			}
+		}
+	}
+	return out
+}
+
+// cache resolves a cache folder; one that is a link also counts where it
+// leads, if that is a place of its own.
+func (in *inspector) cache(r policy.PathRule) []policy.PathRule {
+	k := in.kind(r.Path)
+	if k == KindNone {
+		if real := in.throughLink(r.Path); real != "" {
+			r.Path = real
+			in.kind(real)
+		}
+		return []policy.PathRule{r}
+	}
+	if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
+		r.Path = real
+		in.kind(real)
+	}
+	return []policy.PathRule{r}
+}
+
+// protect finds what must stay read-only inside the writable folders.
+func (in *inspector) protect(c *policy.Config) {
+	dirs := append([]string{c.Workspace}, c.AddDirs...)
+	for _, d := range dirs {
+		in.kind(d)
+		for _, r := range policy.Protected(d) {
+			k := in.kind(r.Path)
+			if k == KindNone {
+				continue
+			}
+			in.pinParents(r.Path, d)
+			c.Protected = append(c.Protected, r)
+			if k == KindLink {
+				// The link cannot be mounted over; what it leads to can.
+				if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != d {
+					twin := r
+					twin.Path = real
+					in.kind(real)
+					c.Protected = append(c.Protected, twin)
+				}
+			}
+		}
+		repo, err := gitdir.Discover(d)
+		if err != nil {
+			in.host.Warnings = append(in.host.Warnings, "git: "+err.Error())
+			continue
+		}
+		in.host.Warnings = append(in.host.Warnings, repo.Warnings...)
+		for _, w := range repo.Writable {
+			in.kind(w)
+			c.GitDirs = append(c.GitDirs, w)
+		}
+		for _, p := range repo.ReadOnly {
+			in.kind(p)
+			c.Protected = append(c.Protected, policy.ProtectRule(p, "git control file"))
+		}
+		in.host.Pins = append(in.host.Pins, repo.Pins...)
+	}
+}
+
+// pinParents pins the folders between root and path.
+func (in *inspector) pinParents(path, root string) {
+	for d := policy.Parent(path); d != root && policy.Inside(d, root); d = policy.Parent(d) {
+		in.kind(d)
+		in.host.Pins = append(in.host.Pins, d)
+	}
+}
+
+// dropAbsent removes hidden names that do not exist inside writable folders:
+// no mount can hold a name there, so saying it is hidden would be a claim.
+func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
+	writable := append([]string(nil), c.AddDirs...)
+	if c.CacheAccess() {
+		for _, r := range c.Caches {
+			if in.kind(r.Path) == KindDir {
+				writable = append(writable, r.Path)
+			}
+		}
+		writable = append(writable, c.GitDirs...)
+	}
+	out := c.Hidden[:0:0]
+next:
+	for _, r := range c.Hidden {
+		if in.kind(r.Path) == KindNone {
+			for _, d := range writable {
+				if policy.Inside(r.Path, d) {
+					continue next
+				}
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// kind looks at one path without following a last link, once.
+func (in *inspector) kind(path string) Kind {
+	if k, ok := in.host.Kinds[path]; ok {
+		return k
+	}
+	k, dir := KindNone, policy.Parent(path)
+	if list, ok := in.host.Dirs[dir]; ok {
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		i := sort.Search(len(list), func(i int) bool { return list[i].Name >= name })
+		if i < len(list) && list[i].Name == name {
+			k = list[i].Kind
+		}
+	} else if up, ok := in.host.Kinds[dir]; !ok || up == KindDir || up == KindLink {
+		if st, err := os.Lstat(path); err == nil {
+			k = modeKind(st.Mode())
+		}
+	}
+	in.host.Kinds[path] = k
+	return k
+}
+
+// list reads one folder, once; a folder that cannot be read is not listed.
+func (in *inspector) list(dir string) []Entry {
+	if l, ok := in.host.Dirs[dir]; ok {
+		return l
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	l := make([]Entry, 0, len(entries))
+	for _, e := range entries {
+		entry := Entry{Name: e.Name(), Kind: modeKind(e.Type())}
+		if entry.Kind == KindLink {
+			if entry.Link, err = os.Readlink(dir + "/" + entry.Name); err != nil {
+				continue
+			}
+		}
+		l = append(l, entry)
+	}
+	in.host.Dirs[dir] = l
+	if st, err := os.Lstat(dir); err == nil {
+		in.host.Modes[dir] = uint32(st.Mode().Perm())
+	}
+	return l
+}
+
+// listTo lists home and the folders between it and dir.
+func (in *inspector) listTo(home, dir string) {
+	if dir != home {
+		in.listTo(home, policy.Parent(dir))
+	}
+	if in.kind(dir) == KindDir {
+		in.list(dir)
+	}
+}
+
+func modeKind(m fs.FileMode) Kind {
+	switch {
+	case m.IsDir():
+		return KindDir
+	case m.IsRegular():
+		return KindFile
+	case m&fs.ModeSymlink != 0:
+		return KindLink
+	}
+	return KindOther
+}

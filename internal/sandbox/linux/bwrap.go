@@ -1,0 +1,182 @@
+//go:build linux
+
+package linux
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/stage"
+)
+
+// bwrapPaths are the only places bubblewrap is taken from: one found through
+// PATH could be the workspace's own.
+var bwrapPaths = [...]string{"/usr/bin/bwrap", "/bin/bwrap"}
+
+// FindBwrap returns the system's bubblewrap, or why there is none to trust.
+func FindBwrap() (string, error) {
+	for _, p := range bwrapPaths {
+		var st unix.Stat_t
+		if err := unix.Stat(p, &st); err != nil {
+			continue
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o022 != 0 {
+			return "", fmt.Errorf("%s is not a program that only root can change", p)
+		}
+		return p, nil
+	}
+	return "", fmt.Errorf("not installed (neither %s nor %s)", bwrapPaths[0], bwrapPaths[1])
+}
+
+// startBwrap lets bubblewrap build the boundary and run the stage in it.
+func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	path, err := FindBwrap()
+	if err != nil {
+		return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: err.Error()}
+	}
+	var own []int // descriptors to close once bwrap has them
+	defer func() {
+		for _, fd := range own {
+			unix.Close(fd)
+		}
+	}()
+	keep := func(fd int, err error) (uintptr, error) {
+		if err == nil {
+			own = append(own, fd)
+		}
+		return uintptr(fd), err
+	}
+	null, err := keep(unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return nil, err
+	}
+	exe, err := keep(unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return nil, err
+	}
+	out, capture, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer capture.Close()
+	files := []uintptr{null, null, capture.Fd(), 0, 0, stdio.In.Fd(), stdio.Out.Fd(), stdio.Err.Fd(), exe}
+	if spec.TTY {
+		files[stage.StdioFD], files[stage.StdioFD+1], files[stage.StdioFD+2] = null, null, null
+	}
+	args, data2 := BwrapArgs(spec, len(files)+1)
+	argFile, err := keep(specFile([]byte(strings.Join(args, "\x00") + "\x00")))
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	files = append(files, argFile)
+	for _, d := range data2 {
+		fd, err := keep(specFile([]byte(d)))
+		if err == nil {
+			_, err = unix.Seek(int(fd), 0, io.SeekStart)
+		}
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+		files = append(files, fd)
+	}
+	if _, err := unix.Seek(int(argFile), 0, io.SeekStart); err != nil {
+		out.Close()
+		return nil, err
+	}
+	p, err := launch(data, child{
+		mechanism: Bwrap,
+		path:      path,
+		args:      []string{"bwrap", "--args", strconv.Itoa(stage.ExeFD + 1), "--", "/proc/self/fd/" + strconv.Itoa(stage.ExeFD)},
+		files:     files,
+		sys:       &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	capture.Close()
+	p.stderr = out
+	if err := p.await(Bwrap); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// launcherOutput is what bubblewrap said about its failure, on one line.
+func (p *process) launcherOutput() string {
+	if p.stderr == nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.LimitReader(p.stderr, 4096))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return strings.TrimPrefix(line, "bwrap: ")
+}
+
+// BwrapArgs turns a Spec into bubblewrap's arguments. Files with content are
+// passed as descriptors from firstFD on; data holds them in order.
+func BwrapArgs(spec sandbox.Spec, firstFD int) (args, data []string) {
+	add := func(a ...string) { args = append(args, a...) }
+	perms := func(m sandbox.Mount) string { return fmt.Sprintf("%04o", m.Mode) }
+	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try",
+		"--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--ro-bind", "/", "/")
+	skeleton := map[string]bool{}
+	for _, m := range spec.Mounts {
+		switch m.Op {
+		case sandbox.OpTmpfs:
+			add("--perms", perms(m), "--tmpfs", m.Target)
+		case sandbox.OpSkeleton:
+			kind := "--tmpfs"
+			if skeleton[policy.Parent(m.Target)] {
+				kind = "--dir"
+			}
+			skeleton[m.Target] = true
+			add("--perms", perms(m), kind, m.Target)
+		case sandbox.OpBind, sandbox.OpPin:
+			opt, source := "--ro-bind", m.Source
+			if m.Op == sandbox.OpPin {
+				source = m.Target
+			}
+			if m.Write {
+				opt = "--bind"
+			}
+			if m.Try {
+				opt += "-try"
+			}
+			add(opt, source, m.Target)
+		case sandbox.OpDir:
+			add("--perms", perms(m), "--dir", m.Target)
+		case sandbox.OpFile:
+			add("--perms", perms(m), "--file", strconv.Itoa(firstFD+len(data)), m.Target)
+			data = append(data, m.Data)
+		case sandbox.OpSymlink:
+			add("--symlink", m.Data, m.Target)
+		case sandbox.OpMask:
+			switch {
+			case m.Dir:
+				add("--perms", "0000", "--tmpfs", m.Target, "--remount-ro", m.Target)
+			case m.Try:
+				// bubblewrap mounts it without devices, so an open fails.
+				add("--ro-bind-try", os.DevNull, m.Target)
+			default:
+				add("--ro-bind", os.DevNull, m.Target)
+			}
+		case sandbox.OpSeal:
+			add("--remount-ro", m.Target)
+		case sandbox.OpProc:
+			add("--proc", m.Target)
+		case sandbox.OpDev:
+			add("--dev", m.Target, "--perms", "1777", "--tmpfs", m.Target+"/shm", "--remount-ro", m.Target)
+		}
+	}
+	return append(args, "--chdir", spec.Dir), data
+}

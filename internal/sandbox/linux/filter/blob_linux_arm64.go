@@ -1,0 +1,11 @@
+package filter
+
+import _ "embed"
+
+// Strings, not slices: they stay in read-only memory and cost no package init.
+var (
+	//go:embed base_arm64.bpf
+	base string
+	//go:embed noinet_arm64.bpf
+	noInet string
+)

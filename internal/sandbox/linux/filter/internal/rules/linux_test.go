@@ -1,0 +1,64 @@
+//go:build linux
+
+package rules
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestConstantsEqualXSys(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		have, want uint64
+	}{
+		{"EPERM", eperm, uint64(unix.EPERM)},
+		{"EACCES", eacces, uint64(unix.EACCES)},
+		{"ENOSYS", enosys, uint64(unix.ENOSYS)},
+		{"EPROTONOSUPPORT", eprotonosupport, uint64(unix.EPROTONOSUPPORT)},
+		{"EAFNOSUPPORT", eafnosupport, uint64(unix.EAFNOSUPPORT)},
+		{"CLONE_VM", cloneVM, unix.CLONE_VM},
+		{"CLONE_FS", cloneFS, unix.CLONE_FS},
+		{"CLONE_FILES", cloneFiles, unix.CLONE_FILES},
+		{"CLONE_SIGHAND", cloneSighand, unix.CLONE_SIGHAND},
+		{"CLONE_THREAD", cloneThread, unix.CLONE_THREAD},
+		{"CLONE_NEWNS", cloneNewNS, unix.CLONE_NEWNS},
+		{"CLONE_SYSVSEM", cloneSysvsem, unix.CLONE_SYSVSEM},
+		{"CLONE_NEWCGROUP", cloneNewCgroup, unix.CLONE_NEWCGROUP},
+		{"CLONE_NEWUTS", cloneNewUTS, unix.CLONE_NEWUTS},
+		{"CLONE_NEWIPC", cloneNewIPC, unix.CLONE_NEWIPC},
+		{"CLONE_NEWUSER", cloneNewUser, unix.CLONE_NEWUSER},
+		{"CLONE_NEWPID", cloneNewPID, unix.CLONE_NEWPID},
+		{"CLONE_NEWNET", cloneNewNet, unix.CLONE_NEWNET},
+		{"TIOCSTI", tiocsti, unix.TIOCSTI},
+		{"TIOCLINUX", tioclinux, unix.TIOCLINUX},
+		{"TIOCCONS", tioccons, unix.TIOCCONS},
+		{"TIOCSETD", tiocsetd, unix.TIOCSETD},
+		{"AF_UNIX", afUnix, unix.AF_UNIX},
+		{"AF_INET", afInet, unix.AF_INET},
+		{"AF_INET6", afInet6, unix.AF_INET6},
+		{"AF_NETLINK", afNetlink, unix.AF_NETLINK},
+		{"SOCK_STREAM", sockStream, unix.SOCK_STREAM},
+		{"SOCK_DGRAM", sockDgram, unix.SOCK_DGRAM},
+		{"SOCK_RAW", sockRaw, unix.SOCK_RAW},
+		{"SOCK_PACKET", sockPacket, unix.SOCK_PACKET},
+		{"no SOCK flag in the type mask", sockTypeMask & (unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK), 0},
+		{"IPPROTO_IP", protoDefault, unix.IPPROTO_IP},
+		{"IPPROTO_TCP", protoTCP, unix.IPPROTO_TCP},
+		{"IPPROTO_UDP", protoUDP, unix.IPPROTO_UDP},
+		{"NETLINK_ROUTE", netlinkRoute, unix.NETLINK_ROUTE},
+		{"S_IFMT", sIFMT, unix.S_IFMT},
+		{"S_IFCHR", sIFCHR, unix.S_IFCHR},
+		{"S_IFBLK", sIFBLK, unix.S_IFBLK},
+		{"AUDIT_ARCH_X86_64", uint64(Arches[0].Audit), unix.AUDIT_ARCH_X86_64},
+		{"AUDIT_ARCH_AARCH64", uint64(Arches[1].Audit), unix.AUDIT_ARCH_AARCH64},
+		{"SECCOMP_RET_ALLOW", uint64(Allow), unix.SECCOMP_RET_ALLOW},
+		{"SECCOMP_RET_KILL_PROCESS", uint64(KillProcess), unix.SECCOMP_RET_KILL_PROCESS},
+		{"SECCOMP_RET_ERRNO", uint64(actionErrno), unix.SECCOMP_RET_ERRNO},
+	} {
+		if c.have != c.want {
+			t.Errorf("%s is %#x, not %#x", c.name, c.want, c.have)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+//go:build linux
+
+// Package linux starts sandboxes on Linux. Two launchers make the same
+// boundary from one Spec: native clones the namespaces itself, bwrap lets
+// bubblewrap make them. What runs inside is package stage for both.
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/stage"
+)
+
+// Launcher names who makes the namespaces. The zero value is Auto.
+type Launcher string
+
+const (
+	Auto   Launcher = ""
+	Native Launcher = "native"
+	Bwrap  Launcher = "bwrap"
+)
+
+// ParseLauncher reads the value of --launcher.
+func ParseLauncher(s string) (Launcher, error) {
+	switch s {
+	case "auto":
+		return Auto, nil
+	case "native", "bwrap":
+		return Launcher(s), nil
+	}
+	return Auto, fmt.Errorf("unknown launcher %q: it is auto, native or bwrap", s)
+}
+
+// Backend starts Specs with one launcher; Auto takes native, and bwrap where
+// native cannot work.
+type Backend struct{ Launcher Launcher }
+
+// Start implements sandbox.Backend.
+func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	if len(spec.Args) == 0 || spec.Args[0] == "" {
+		return nil, errors.New("no command given")
+	}
+	data, err := sandbox.MarshalSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	switch b.Launcher {
+	case Native:
+		return startNative(data, spec.TTY, stdio)
+	case Bwrap:
+		return startBwrap(data, spec, stdio)
+	}
+	p, err := startNative(data, spec.TTY, stdio)
+	var native, bwrap *sandbox.Unavailable
+	if !errors.As(err, &native) {
+		return p, err
+	}
+	p, err = startBwrap(data, spec, stdio)
+	if errors.As(err, &bwrap) {
+		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}
+	}
+	return p, err
+}
+
+// process is a sandbox started by either launcher.
+type process struct {
+	pid     int // of the launcher's child: pid 1 itself, or bwrap
+	control int
+	stderr  *os.File // bwrap's own messages
+	pending []sandbox.Event
+	done    bool
+}
+
+// child describes the launcher's process.
+type child struct {
+	mechanism Launcher
+	path      string
+	args      []string
+	files     []uintptr // from descriptor 0; the control and Spec slots are filled in
+	sys       *syscall.SysProcAttr
+}
+
+// launch starts the child with the control socket and the Spec, and waits
+// until the boundary stands or the reason why not is known.
+func launch(data []byte, c child) (*process, error) {
+	spec, err := specFile(data)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(spec)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	c.files[stage.ControlFD], c.files[stage.SpecFD] = uintptr(pair[1]), uintptr(spec)
+	// The kernel sends the parent-death signal when the creating thread ends:
+	// the caller keeps this thread for the life of the sandbox.
+	runtime.LockOSThread()
+	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
+		Env:   []string{stage.EnvMark + "=" + string(c.mechanism)},
+		Files: c.files,
+		Sys:   c.sys,
+	})
+	unix.Close(pair[1])
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
+	}
+	return &process{pid: pid, control: pair[0]}, nil
+}
+
+// specFile puts the Spec where only the child can read it: never in argv,
+// which every process of the machine sees.
+func specFile(data []byte) (int, error) {
+	fd, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("describe the sandbox: %w", err)
+	}
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil {
+			unix.Close(fd)
+			return -1, fmt.Errorf("describe the sandbox: %w", err)
+		}
+		data = data[n:]
+	}
+	return fd, nil
+}
+
+// await reads the first message: ready, or why not.
+func (p *process) await(mechanism Launcher) error {
+	ev, err := p.Next()
+	switch {
+	case err != nil:
+		reason := p.launcherOutput()
+		if reason == "" {
+			reason = "ended before the boundary stood"
+		}
+		_ = p.Close()
+		return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: reason}
+	case ev.Kind == sandbox.EventFailed:
+		_ = p.Close()
+		if ev.Code == stage.CodeUnavailable {
+			return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: ev.Reason}
+		}
+		return errors.New(ev.Reason)
+	}
+	return nil
+}
+
+// eventReady never leaves this package.
+const eventReady sandbox.EventKind = 0
+
+// Next implements sandbox.Process.
+func (p *process) Next() (sandbox.Event, error) {
+	buf := make([]byte, 8<<10)
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(p.control, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return sandbox.Event{}, errors.New("the sandbox ended without a word")
+		}
+		return decodeEvent(buf[:n], oob[:oobn])
+	}
+}
+
+func decodeEvent(msg, oob []byte) (sandbox.Event, error) {
+	code := 0
+	if len(msg) > 1 {
+		code = int(msg[1])
+	}
+	switch {
+	case msg[0] == stage.MsgReady:
+		return sandbox.Event{Kind: eventReady}, nil
+	case msg[0] == stage.MsgStarted:
+		return sandbox.Event{Kind: sandbox.EventStarted}, nil
+	case msg[0] == stage.MsgStopped && len(msg) == 2:
+		return sandbox.Event{Kind: sandbox.EventStopped, Code: code}, nil
+	case msg[0] == stage.MsgExited && len(msg) == 2:
+		return sandbox.Event{Kind: sandbox.EventExited, Code: code}, nil
+	case msg[0] == stage.MsgFailed && len(msg) >= 2:
+		return sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: string(msg[2:])}, nil
+	case msg[0] == stage.MsgTTY:
+		cms, err := unix.ParseSocketControlMessage(oob)
+		if err == nil && len(cms) == 1 {
+			if fds, err := unix.ParseUnixRights(&cms[0]); err == nil && len(fds) == 1 {
+				return sandbox.Event{Kind: sandbox.EventTTY, TTY: os.NewFile(uintptr(fds[0]), "terminal")}, nil
+			}
+		}
+	}
+	return sandbox.Event{}, fmt.Errorf("malformed message %q from the sandbox", msg[0])
+}
+
+// Signal implements sandbox.Process.
+func (p *process) Signal(sig int) error {
+	_, err := unix.Write(p.control, []byte{stage.MsgSignal, byte(sig)})
+	return err
+}
+
+// Ack implements sandbox.Process.
+func (p *process) Ack() error {
+	_, err := unix.Write(p.control, []byte{stage.MsgTTY})
+	return err
+}
+
+// Kill implements sandbox.Process.
+func (p *process) Kill() { _ = unix.Kill(p.pid, unix.SIGKILL) }
+
+// Close implements sandbox.Process.
+func (p *process) Close() error {
+	if p.done {
+		return nil
+	}
+	p.done = true
+	unix.Close(p.control) // a stage that still runs ends on this
+	var st unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(p.pid, &st, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	if p.stderr != nil {
+		p.stderr.Close()
+	}
+	runtime.UnlockOSThread()
+	return nil
+}

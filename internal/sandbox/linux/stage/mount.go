@@ -1,0 +1,312 @@
+//go:build linux
+
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// builder puts the file system together in place: the root becomes read-only
+// and everything else is mounted over it by descriptor, never by a path that
+// is read twice. Nothing is unmounted, so nothing under a mount can return.
+type builder struct {
+	trees map[int]int        // step → clone of the host's tree, made before anything is covered
+	old   map[string]int     // skeleton → the host's folder under it
+	own   map[string]int     // skeleton → the folder of our tmpfs
+	made  map[string]bool    // mount points so far → whether the tree is ours to create names in
+	dev   [len(devNodes)]int // clones of the host's device nodes
+	stub  int                // folder with the two stubs of masks
+}
+
+var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
+
+const (
+	attrBase = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	attrRO   = unix.MOUNT_ATTR_RDONLY | attrBase
+)
+
+// stepError names the step that failed, so that the message says what could
+// not be protected.
+func stepError(m sandbox.Mount, err error) error {
+	what := [...]string{
+		sandbox.OpTmpfs: "mount a private folder at", sandbox.OpSkeleton: "show a skeleton of", sandbox.OpBind: "bind",
+		sandbox.OpPin: "pin", sandbox.OpDir: "make folder", sandbox.OpFile: "make file", sandbox.OpSymlink: "make link",
+		sandbox.OpMask: "mask", sandbox.OpSeal: "seal", sandbox.OpProc: "mount", sandbox.OpDev: "mount",
+	}
+	if int(m.Op) >= len(what) {
+		return fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
+	}
+	return fmt.Errorf("%s %q: %w", what[m.Op], m.Target, err)
+}
+
+// build carries out the steps. Any failure ends the run: a half-made
+// boundary is none.
+func build(mounts []sandbox.Mount) error {
+	umask := unix.Umask(0)
+	defer unix.Umask(umask)
+	b := builder{
+		trees: map[int]int{}, old: map[string]int{}, own: map[string]int{}, made: map[string]bool{"/": false},
+	}
+	if err := b.collect(mounts); err != nil {
+		return err
+	}
+	// From here on nothing of the host is writable in this namespace, and no
+	// mount made outside appears in it.
+	all := unix.MountAttr{Attr_set: attrRO, Propagation: unix.MS_PRIVATE}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &all); err != nil {
+		return unavailable(fmt.Errorf("make the root read-only: %w", err))
+	}
+	if err := b.makeStubs(); err != nil {
+		return fmt.Errorf("prepare masks: %w", err)
+	}
+	for i, m := range mounts {
+		err := b.step(i, m)
+		if err != nil && m.Try && vanished(err) {
+			err = nil
+		}
+		if err != nil && m.Op == sandbox.OpProc {
+			// A container that masks parts of /proc forbids a new one.
+			return unavailable(stepError(m, err))
+		}
+		if err != nil {
+			return stepError(m, err)
+		}
+	}
+	b.release()
+	return nil
+}
+
+// unavailable marks errors by which the system forbids the mechanism.
+func unavailable(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS) {
+		return &failure{CodeUnavailable, err}
+	}
+	return err
+}
+
+// vanished reports errors that mean the host's entry is gone or has become
+// something else since it was listed; not showing it is the safe answer.
+func vanished(err error) bool {
+	switch err {
+	case unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ESTALE:
+		return true
+	}
+	return false
+}
+
+// collect takes hold of everything of the host that later steps show: the
+// steps cover the paths to it.
+func (b *builder) collect(mounts []sandbox.Mount) error {
+	for i, d := range devNodes {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("take device %s: %w", d, err)
+		}
+		b.dev[i] = fd
+	}
+	for i, m := range mounts {
+		switch m.Op {
+		case sandbox.OpSkeleton:
+			fd, err := openDir(m.Target)
+			if err != nil {
+				return stepError(m, err)
+			}
+			b.old[m.Target] = fd
+		case sandbox.OpBind:
+			if _, ok := b.old[policy.Parent(m.Source)]; ok && !m.Write {
+				continue // cloned when its skeleton is filled
+			}
+			tree, err := cloneTree(m)
+			if err != nil {
+				if m.Try && vanished(err) {
+					continue
+				}
+				return stepError(m, err)
+			}
+			b.trees[i] = tree
+		}
+	}
+	return nil
+}
+
+// cloneTree makes a detached copy of the tree at the step's source, with the
+// step's access. A link anywhere on the way is an error.
+func cloneTree(m sandbox.Mount) (int, error) {
+	fd, err := openPath(unix.AT_FDCWD, m.Source)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return cloneFD(fd, m.Write)
+}
+
+func cloneFD(fd int, write bool) (int, error) {
+	tree, err := unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	attr := unix.MountAttr{Attr_set: attrRO, Propagation: unix.MS_PRIVATE}
+	if write {
+		attr.Attr_set = attrBase
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		unix.Close(tree)
+		return -1, err
+	}
+	return tree, nil
+}
+
+// openPath opens a path as an object, refusing links on the way.
+func openPath(dir int, path string) (int, error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for {
+		fd, err := unix.Openat2(dir, path, &how)
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+func openDir(path string) (int, error) {
+	fd, err := openPath(unix.AT_FDCWD, path)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		unix.Close(fd)
+		return -1, unix.ENOTDIR
+	}
+	return fd, nil
+}
+
+func (b *builder) step(i int, m sandbox.Mount) error {
+	switch m.Op {
+	case sandbox.OpTmpfs:
+		return b.tmpfs(m)
+	case sandbox.OpSkeleton:
+		return b.skeleton(m)
+	case sandbox.OpBind:
+		return b.bind(i, m)
+	case sandbox.OpPin:
+		return b.pin(m)
+	case sandbox.OpDir, sandbox.OpFile, sandbox.OpSymlink:
+		return b.entry(m)
+	case sandbox.OpMask:
+		return b.mask(m)
+	case sandbox.OpSeal:
+		attr := unix.MountAttr{Attr_set: attrRO}
+		return unix.MountSetattr(unix.AT_FDCWD, m.Target, 0, &attr)
+	case sandbox.OpProc:
+		return mountProc()
+	case sandbox.OpDev:
+		return b.mountDev()
+	}
+	return unix.EINVAL
+}
+
+// attach moves a detached tree onto the object that target is now.
+func (b *builder) attach(tree int, target string, dir bool) error {
+	at, err := b.target(target, dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return moveTo(tree, at)
+}
+
+func moveTo(tree, at int) error {
+	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// target opens a mount point; where it does not exist it is made, but only
+// in a tmpfs of the sandbox's own, never in a tree of the host.
+func (b *builder) target(path string, dir bool) (int, error) {
+	fd, err := openPath(unix.AT_FDCWD, path)
+	if err != unix.ENOENT || !b.ours(path) {
+		return fd, err
+	}
+	parent, err := b.target(policy.Parent(path), true)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(parent)
+	if err := makeEntry(parent, base(path), dir); err != nil {
+		return -1, err
+	}
+	return openPath(parent, base(path))
+}
+
+// ours reports whether the deepest mount above path is a tmpfs made here.
+func (b *builder) ours(path string) bool {
+	for d := policy.Parent(path); ; d = policy.Parent(d) {
+		if own, ok := b.made[d]; ok {
+			return own
+		}
+		if d == "/" {
+			return false
+		}
+	}
+}
+
+func makeEntry(parent int, name string, dir bool) error {
+	var err error
+	if dir {
+		err = unix.Mkdirat(parent, name, 0o755)
+	} else {
+		err = unix.Mknodat(parent, name, unix.S_IFREG|0o600, 0)
+	}
+	if err == unix.EEXIST {
+		err = nil
+	}
+	return err
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+func (b *builder) tmpfs(m sandbox.Mount) error {
+	fs, err := newTmpfs(m.Mode, "50%")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	if err := b.attach(fs, m.Target, true); err != nil {
+		return err
+	}
+	b.made[m.Target] = true
+	return nil
+}
+
+// newTmpfs makes a detached tmpfs. size is tmpfs's own option; the number of
+// inodes is bounded too, since each costs kernel memory.
+func newTmpfs(mode uint32, size string) (int, error) {
+	return newMount("tmpfs", attrBase,
+		"size", size, "nr_inodes", "1000000", "mode", fmt.Sprintf("%o", mode))
+}
+
+func newMount(kind string, attr int, options ...string) (int, error) {
+	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(ctx)
+	for i := 0; i < len(options); i += 2 {
+		if err := unix.FsconfigSetString(ctx, options[i], options[i+1]); err != nil {
+			return -1, fmt.Errorf("option %s: %w", options[i], err)
+		}
+	}
+	if err := unix.FsconfigCreate(ctx); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
+}

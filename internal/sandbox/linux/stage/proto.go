@@ -1,0 +1,39 @@
+//go:build linux
+
+// Package stage is the code that runs inside the sandbox before the command:
+// as pid 1 of its namespaces it builds the file system by descriptor,
+// confines one thread, starts the command from it, reaps and forwards signals.
+package stage
+
+// Descriptors that the launcher hands to the stage, above the command's
+// standard ones.
+const (
+	ControlFD = 3 // SOCK_SEQPACKET to the supervisor
+	SpecFD    = 4 // memfd with the Spec
+	StdioFD   = 5 // bwrap only: the command's three streams, since bwrap has its own
+	ExeFD     = 8 // bwrap only: this program
+)
+
+// EnvMark is the one variable the stage starts with; its value says which
+// launcher built the namespaces.
+const (
+	EnvMark = "BAWN_STAGE"
+	Native  = "native"
+	Bwrap   = "bwrap"
+)
+
+// Messages on the control socket: one packet each, the first byte says what.
+const (
+	MsgReady   = 'R' // stage: the boundary stands
+	MsgTTY     = 'P' // stage: the terminal's master, by SCM_RIGHTS
+	MsgStarted = 'S' // stage: the command runs
+	MsgFailed  = 'E' // stage: exit code byte, then the reason
+	MsgStopped = 'T' // stage: the command was stopped by a signal
+	MsgExited  = 'X' // stage: exit code byte
+	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
+)
+
+// CodeUnavailable in MsgFailed means that namespaces or mounts are not
+// permitted here at all, so that another launcher may be tried. Any other
+// failure is final: falling back could trade a strict check for a weaker one.
+const CodeUnavailable = 124

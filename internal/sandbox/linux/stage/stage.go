@@ -1,0 +1,228 @@
+//go:build linux
+
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/sandbox"
+)
+
+// The one use of init in the program: a re-exec'd stage must not pay for the
+// initialisation of packages that only the supervisor needs. Pid 1 alone can
+// be a stage, so an ordinary start reads nothing here.
+func init() {
+	if syscall.Getpid() != 1 {
+		return
+	}
+	launcher, ok := syscall.Getenv(EnvMark)
+	if !ok {
+		return
+	}
+	runtime.LockOSThread()
+	os.Exit(run(launcher))
+}
+
+// failure is a reason not to run the command, and bawn's exit code for it.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+
+func run(launcher string) int {
+	// The command must not read this process's memory, descriptors or
+	// environment, nor trace it.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return report(fmt.Errorf("hide pid 1: %w", err))
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return report(fmt.Errorf("tie to the supervisor: %w", err))
+	}
+	ignoreSignals()
+	_, _ = unix.Setsid() // EPERM: the launcher has done it
+	last := uint(SpecFD)
+	if launcher == Bwrap {
+		last = StdioFD + 2
+	}
+	if err := unix.CloseRange(last+1, ^uint(0), 0); err != nil {
+		return report(fmt.Errorf("close descriptors: %w", err))
+	}
+	if err := unix.CloseRange(3, last, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return report(fmt.Errorf("guard descriptors: %w", err))
+	}
+	if launcher == Bwrap {
+		for i := range 3 {
+			if err := unix.Dup3(StdioFD+i, i, 0); err != nil {
+				return report(fmt.Errorf("restore standard streams: %w", err))
+			}
+			_ = unix.Close(StdioFD + i)
+		}
+	}
+	spec, err := readSpec()
+	if err != nil {
+		return report(err)
+	}
+	if launcher == Native {
+		if err := build(spec.Mounts); err != nil {
+			return report(err)
+		}
+		if err := loopbackUp(); err != nil {
+			return report(fmt.Errorf("bring up loopback: %w", err))
+		}
+	}
+	if err := enter(spec.Dir); err != nil {
+		return report(err)
+	}
+	_ = send(MsgReady)
+	var tty *terminal
+	if spec.TTY {
+		if tty, err = openTerminal(); err != nil {
+			return report(err)
+		}
+	}
+	pid, err := start(spec, tty)
+	if err != nil {
+		return report(err)
+	}
+	tty.close()
+	if err := releaseStreams(); err != nil {
+		return report(err)
+	}
+	_ = send(MsgStarted)
+	go control(pid)
+	return reap(pid)
+}
+
+// ignoreSignals keeps pid 1 alive when something inside signals it: only the
+// supervisor and the kernel may end it. They are caught, not ignored, since
+// the command would inherit an ignored signal; one ignored from the start
+// (nohup) stays so.
+func ignoreSignals() {
+	drop := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
+		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT, unix.SIGVTALRM, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
+		unix.SIGXCPU, unix.SIGXFSZ, unix.SIGTRAP, unix.SIGABRT,
+	} {
+		if !signal.Ignored(s) {
+			signal.Notify(drop, s)
+		}
+	}
+}
+
+func readSpec() (sandbox.Spec, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(SpecFD, &st); err != nil {
+		return sandbox.Spec{}, fmt.Errorf("read the description: %w", err)
+	}
+	buf := make([]byte, st.Size)
+	for n := 0; n < len(buf); {
+		m, err := unix.Pread(SpecFD, buf[n:], int64(n))
+		if err != nil || m == 0 {
+			return sandbox.Spec{}, fmt.Errorf("read the description: %w", errors.Join(err, unix.EIO))
+		}
+		n += m
+	}
+	_ = unix.Close(SpecFD)
+	return sandbox.UnmarshalSpec(buf)
+}
+
+// enter makes dir the working folder; a link on the way is an error, since
+// the path was resolved before.
+func enter(dir string) error {
+	fd, err := openPath(unix.AT_FDCWD, dir)
+	if err != nil {
+		return fmt.Errorf("enter folder %q: %w", dir, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Fchdir(fd); err != nil {
+		return fmt.Errorf("enter folder %q: %w", dir, err)
+	}
+	return nil
+}
+
+// releaseStreams lets go of the command's streams, so that whoever reads
+// them sees the end when the command closes its own.
+func releaseStreams() error {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("release standard streams: %w", err)
+	}
+	defer unix.Close(null)
+	for i := range 3 {
+		if err := unix.Dup3(null, i, 0); err != nil {
+			return fmt.Errorf("release standard streams: %w", err)
+		}
+	}
+	return nil
+}
+
+// reap waits for the command and for every orphan that pid 1 inherits. When
+// the command ends so does pid 1, and the kernel ends the rest.
+func reap(pid int) int {
+	for {
+		var st unix.WaitStatus
+		p, err := unix.Wait4(-1, &st, unix.WUNTRACED, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return report(fmt.Errorf("wait for the command: %w", err))
+		case p != pid:
+		case st.Stopped():
+			_ = send(MsgStopped, byte(st.StopSignal()))
+		case st.Exited():
+			_ = send(MsgExited, byte(st.ExitStatus()))
+			return st.ExitStatus()
+		case st.Signaled():
+			_ = send(MsgExited, byte(128+st.Signal()))
+			return 128 + int(st.Signal())
+		}
+	}
+}
+
+// control delivers the supervisor's signals; when it is gone, all ends.
+func control(pid int) {
+	buf := make([]byte, 16)
+	for {
+		n, err := unix.Read(ControlFD, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n == 0:
+			os.Exit(125)
+		case n == 2 && buf[0] == MsgSignal:
+			sig := syscall.Signal(buf[1])
+			if unix.Kill(-pid, sig) != nil {
+				_ = unix.Kill(pid, sig)
+			}
+		}
+	}
+}
+
+func send(kind byte, data ...byte) error {
+	_, err := unix.Write(ControlFD, append([]byte{kind}, data...))
+	return err
+}
+
+// report tells the supervisor why the command does not run.
+func report(err error) int {
+	code := 125
+	var f *failure
+	if errors.As(err, &f) {
+		code = f.code
+	}
+	msg := err.Error()
+	if len(msg) > 4096 {
+		msg = msg[:4096]
+	}
+	_ = send(MsgFailed, append([]byte{byte(code)}, msg...)...)
+	return code
+}

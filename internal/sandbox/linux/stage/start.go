@@ -1,0 +1,157 @@
+//go:build linux
+
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/filter"
+)
+
+// start confines a thread of its own and forks the command from it: the
+// child inherits the thread's credentials and filter, while pid 1's other
+// threads stay as they are. The thread is never unlocked, so it ends here.
+func start(spec sandbox.Spec, tty *terminal) (pid int, err error) {
+	type result struct {
+		pid int
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread()
+		if err := confine(); err != nil {
+			done <- result{err: err}
+			return
+		}
+		pid, err := spawn(spec, tty)
+		done <- result{pid, err}
+	}()
+	r := <-done
+	return r.pid, r.err
+}
+
+// confine takes from the calling thread all it could use against the
+// boundary: keyring, capabilities, the way back to them, and system calls.
+func confine() error {
+	if _, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
+		return fmt.Errorf("fresh session keyring: %w", errno)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("clear ambient capabilities: %w", err)
+	}
+	for c := uintptr(0); ; c++ {
+		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if err != nil {
+			break // past the kernel's last capability
+		}
+		if set == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&hdr, &none[0]); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	return loadFilter(filter.Base())
+}
+
+// loadFilter installs a BPF program on the calling thread.
+func loadFilter(blob string) error {
+	if len(blob) == 0 || len(blob)%8 != 0 {
+		return errors.New("no system call filter for this architecture")
+	}
+	code := []byte(blob)
+	prog := unix.SockFprog{Len: uint16(len(code) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(code)
+	if errno != 0 {
+		return fmt.Errorf("system call filter: %w", errno)
+	}
+	return nil
+}
+
+func spawn(spec sandbox.Spec, tty *terminal) (int, error) {
+	attr := &syscall.ProcAttr{
+		Env:   spec.Env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	}
+	if tty != nil {
+		s := uintptr(tty.slave)
+		attr.Files = []uintptr{s, s, s}
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: tty.slave}
+	}
+	path, err := lookup(spec.Args[0], spec.Path)
+	if err != nil {
+		return 0, err
+	}
+	pid, err := syscall.ForkExec(path, spec.Args, attr)
+	if err == syscall.ENOEXEC {
+		// A script without a first line, as every shell runs it.
+		pid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", path}, spec.Args[1:]...), attr)
+	}
+	if err != nil {
+		return 0, execFailure(path, err)
+	}
+	return pid, nil
+}
+
+func execFailure(name string, err error) error {
+	code := 126
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		code = 127
+	}
+	reason := err.Error()
+	if code == 127 {
+		reason = "command not found"
+	}
+	return &failure{code, fmt.Errorf("%q: %s", name, reason)}
+}
+
+// lookup finds a program as execvp does: the first executable file on the
+// path; one that may not be executed is remembered for the error.
+func lookup(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	err := error(unix.ENOENT)
+	for _, dir := range strings.Split(path, ":") {
+		if dir == "" {
+			dir = "."
+		}
+		file := dir + "/" + name
+		switch e := executable(file); e {
+		case nil:
+			return file, nil
+		case unix.EACCES:
+			err = e
+		}
+	}
+	return "", execFailure(name, err)
+}
+
+func executable(file string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return unix.EACCES
+	}
+	return unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
+}

@@ -1,0 +1,296 @@
+//go:build linux
+
+package stage
+
+import (
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// skeleton starts an empty copy of a folder. Inside another skeleton it is a
+// folder of the same tmpfs; else a tmpfs of its own.
+func (b *builder) skeleton(m sandbox.Mount) error {
+	if up, ok := b.own[policy.Parent(m.Target)]; ok {
+		if err := unix.Mkdirat(up, base(m.Target), m.Mode); err != nil {
+			return err
+		}
+		fd, err := openPath(up, base(m.Target))
+		if err != nil {
+			return err
+		}
+		b.own[m.Target] = fd
+		return nil
+	}
+	fs, err := newTmpfs(m.Mode, "16m")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	if err := b.attach(fs, m.Target, true); err != nil {
+		return err
+	}
+	b.made[m.Target] = true
+	fd, err := openPath(unix.AT_FDCWD, m.Target)
+	if err != nil {
+		return err
+	}
+	b.own[m.Target] = fd
+	return nil
+}
+
+// bind shows a tree of the host. A child of a skeleton is cloned from the
+// host's folder that the skeleton covers: one name, no link followed.
+func (b *builder) bind(i int, m sandbox.Mount) error {
+	tree, ok := b.trees[i]
+	if ok {
+		delete(b.trees, i)
+	} else {
+		old, ok := b.old[policy.Parent(m.Source)]
+		if !ok {
+			return unix.ENOENT // a source that vanished before it could be taken
+		}
+		var err error
+		tree, err = unix.OpenTree(old, base(m.Source),
+			unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return err
+		}
+	}
+	defer unix.Close(tree)
+	up, inside := b.own[policy.Parent(m.Target)]
+	if !inside {
+		if err := b.attach(tree, m.Target, m.Dir); err != nil {
+			return err
+		}
+		b.made[m.Target] = false
+		return nil
+	}
+	if err := makeEntry(up, base(m.Target), m.Dir); err != nil {
+		return err
+	}
+	err := unix.MoveMount(tree, "", up, base(m.Target), unix.MOVE_MOUNT_F_EMPTY_PATH)
+	if err != nil {
+		// Leave no empty stand-in for what cannot be shown.
+		flags := 0
+		if m.Dir {
+			flags = unix.AT_REMOVEDIR
+		}
+		_ = unix.Unlinkat(up, base(m.Target), flags)
+		return err
+	}
+	b.made[m.Target] = false
+	return nil
+}
+
+// pin mounts what is at the target now on itself.
+func (b *builder) pin(m sandbox.Mount) error {
+	at, err := openPath(unix.AT_FDCWD, m.Target)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	tree, err := cloneFD(at, m.Write)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if err := moveTo(tree, at); err != nil {
+		return err
+	}
+	b.made[m.Target] = false
+	return nil
+}
+
+// entry makes a folder, file or link in a tmpfs of the sandbox's own.
+func (b *builder) entry(m sandbox.Mount) error {
+	parent, done, err := b.parent(m.Target)
+	if err != nil {
+		return err
+	}
+	defer done()
+	name := base(m.Target)
+	switch m.Op {
+	case sandbox.OpDir:
+		return unix.Mkdirat(parent, name, m.Mode)
+	case sandbox.OpSymlink:
+		return unix.Symlinkat(m.Data, parent, name)
+	}
+	if m.Data == "" {
+		return unix.Mknodat(parent, name, unix.S_IFREG|m.Mode, 0)
+	}
+	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, m.Mode)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for data := []byte(m.Data); len(data) > 0; {
+		n, err := unix.Write(fd, data)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (b *builder) parent(path string) (fd int, done func(), err error) {
+	dir := policy.Parent(path)
+	if up, ok := b.own[dir]; ok {
+		return up, func() {}, nil
+	}
+	if !b.ours(path) {
+		return -1, nil, unix.EROFS
+	}
+	fd, err = openPath(unix.AT_FDCWD, dir)
+	return fd, func() { unix.Close(fd) }, err
+}
+
+// makeStubs prepares what masks show: a folder and a file that nobody may
+// open. They live where /dev will cover them.
+func (b *builder) makeStubs() error {
+	fs, err := newTmpfs(0o755, "4k")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	if err := unix.Mkdirat(fs, "d", 0); err != nil {
+		return err
+	}
+	if err := unix.Mknodat(fs, "f", unix.S_IFREG, 0); err != nil {
+		return err
+	}
+	at, err := openPath(unix.AT_FDCWD, "/dev")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	if err := moveTo(fs, at); err != nil {
+		return err
+	}
+	b.stub, err = openPath(unix.AT_FDCWD, "/dev")
+	return err
+}
+
+// mask covers an existing path with the stub of its kind.
+func (b *builder) mask(m sandbox.Mount) error {
+	at, err := openPath(unix.AT_FDCWD, m.Target)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	name := "f"
+	if m.Dir {
+		name = "d"
+	}
+	tree, err := unix.OpenTree(b.stub, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	attr := unix.MountAttr{Attr_set: attrRO | unix.MOUNT_ATTR_NOEXEC}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return err
+	}
+	return moveTo(tree, at)
+}
+
+func mountProc() error {
+	fs, err := newMount("proc", attrBase|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	at, err := openPath(unix.AT_FDCWD, "/proc")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return moveTo(fs, at)
+}
+
+// mountDev covers /dev with the harmless nodes, a devpts of the sandbox's
+// own, shared memory, and the links to standard descriptors.
+func (b *builder) mountDev() error {
+	fs, err := newMount("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "size", "64k", "mode", "755")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	at, err := openPath(unix.AT_FDCWD, "/dev")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	for _, d := range []string{"pts", "shm"} {
+		if err := unix.Mkdirat(fs, d, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, l := range [...][2]string{
+		{"pts/ptmx", "ptmx"}, {"/proc/self/fd", "fd"}, {"/proc/self/fd/0", "stdin"},
+		{"/proc/self/fd/1", "stdout"}, {"/proc/self/fd/2", "stderr"}, {"/proc/kcore", "core"},
+	} {
+		if err := unix.Symlinkat(l[0], fs, l[1]); err != nil {
+			return err
+		}
+	}
+	for _, d := range devNodes {
+		if err := unix.Mknodat(fs, d, unix.S_IFREG|0o666, 0); err != nil {
+			return err
+		}
+	}
+	if err := moveTo(fs, at); err != nil {
+		return err
+	}
+	dir, err := openPath(unix.AT_FDCWD, "/dev")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	for i, d := range devNodes {
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE}
+		if err := unix.MountSetattr(b.dev[i], "", unix.AT_EMPTY_PATH, &attr); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(b.dev[i], "", dir, d, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return err
+		}
+	}
+	pts, err := newMount("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode", "0666", "mode", "620")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pts)
+	if err := unix.MoveMount(pts, "", dir, "pts", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return err
+	}
+	shm, err := newTmpfs(0o1777, "50%")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(shm)
+	if err := unix.MoveMount(shm, "", dir, "shm", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return err
+	}
+	seal := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &seal)
+}
+
+// release closes what is still held of the host's trees.
+func (b *builder) release() {
+	for _, fd := range b.trees {
+		unix.Close(fd)
+	}
+	for _, fd := range b.old {
+		unix.Close(fd)
+	}
+	for _, fd := range b.own {
+		unix.Close(fd)
+	}
+	for _, fd := range b.dev {
+		unix.Close(fd)
+	}
+	unix.Close(b.stub)
+}

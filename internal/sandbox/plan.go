@@ -1,0 +1,338 @@
+package sandbox
+
+import (
+	"sort"
+	"strings"
+
+	"bawn/internal/policy"
+)
+
+// Command is what to run, as the caller's shell would see it.
+type Command struct {
+	Args    []string
+	Environ []string // the caller's whole environment; Plan scrubs it
+	Dir     string   // the working folder; "" is the workspace
+	TTY     bool
+}
+
+// Plan turns a policy and the facts of the host into the steps that build
+// the sandbox. It is pure: the same input gives the same Spec on any system.
+func Plan(p policy.Policy, h Host, c Command) Spec {
+	pl := planner{table: p.Files(), host: h, homes: p.Homes(), skeleton: map[string]bool{}}
+	pl.temp(p.Temp())
+	pl.run()
+	pl.skeletons()
+	pl.writable()
+	pl.seal()
+	pl.restrict()
+	pl.kernel()
+	env, _ := p.Env().Scrub(c.Environ)
+	env = insideEnv(env, p, h)
+	dir := c.Dir
+	if dir == "" {
+		dir = p.Workspace()
+	}
+	return Spec{Args: c.Args, Env: env, Path: getenv(env, "PATH"), Dir: dir, Mounts: pl.out, TTY: c.TTY}
+}
+
+// insideEnv adds what the sandbox itself sets (SPEC E2) and points temp
+// variables at the private temp, since the host's folder is not there.
+func insideEnv(env []string, p policy.Policy, h Host) []string {
+	out := make([]string, 0, len(env)+2)
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "TMPDIR", "TMP", "TEMP", "TEMPDIR":
+			if p.Temp() == policy.PrivateTemp {
+				e = name + "=/tmp"
+			}
+		case "XDG_RUNTIME_DIR":
+			if h.RunUser == "" {
+				continue
+			}
+			e = name + "=" + h.RunUser
+		}
+		out = append(out, e)
+	}
+	tier := p.Tier().String()
+	if p.Mode() != policy.NoMode {
+		tier = p.Mode().String()
+	}
+	return append(out, "BAWN_SANDBOXED=1", "BAWN_TIER="+tier)
+}
+
+func getenv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+type planner struct {
+	table    policy.Table
+	host     Host
+	homes    []string
+	out      []Mount
+	skeleton map[string]bool // folders shown as skeletons
+	roots    []string        // the skeletons that are mounts of their own
+}
+
+func (pl *planner) add(m Mount) { pl.out = append(pl.out, m) }
+
+func (pl *planner) temp(mode policy.TempMode) {
+	for _, d := range []string{"/tmp", "/var/tmp"} {
+		if !pl.host.isDir(d) {
+			continue
+		}
+		if mode == policy.HostTemp {
+			pl.add(Mount{Op: OpBind, Target: d, Source: d, Write: true, Dir: true})
+		} else {
+			pl.add(Mount{Op: OpTmpfs, Target: d, Mode: 0o1777})
+		}
+	}
+}
+
+// run builds the private /run: a runtime folder, the resolver file that
+// /etc/resolv.conf may point to, and what NixOS needs to find its programs.
+func (pl *planner) run() {
+	if !pl.host.isDir("/run") {
+		return
+	}
+	pl.add(Mount{Op: OpTmpfs, Target: "/run", Mode: 0o755})
+	if pl.host.RunUser != "" {
+		pl.dirs("/run", pl.host.RunUser)
+		pl.add(Mount{Op: OpTmpfs, Target: pl.host.RunUser, Mode: 0o700})
+	}
+	if f := pl.host.ResolvConf; f != "" {
+		pl.dirs("/run", policy.Parent(f))
+		pl.add(Mount{Op: OpFile, Target: f, Mode: 0o644, Data: "# The sandbox has no name server.\n"})
+	}
+	for _, d := range pl.host.RunBinds {
+		pl.dirs("/run", policy.Parent(d))
+		if l, ok := pl.host.Links[d]; ok {
+			pl.add(Mount{Op: OpSymlink, Target: d, Data: l})
+		} else {
+			pl.add(Mount{Op: OpBind, Target: d, Source: d, Dir: true, Try: true})
+		}
+	}
+}
+
+// dirs makes the folders from below root down to dir.
+func (pl *planner) dirs(root, dir string) {
+	if dir == root || !policy.Inside(dir, root) {
+		return
+	}
+	pl.dirs(root, policy.Parent(dir))
+	for _, m := range pl.out {
+		if m.Target == dir {
+			return
+		}
+	}
+	pl.add(Mount{Op: OpDir, Target: dir, Mode: 0o755})
+}
+
+// skeletons shows each home, and each folder on the way to a hidden place
+// below it, as a read-only copy of its own names: what is hidden stays
+// hidden when it is created later, and nothing new can be created.
+func (pl *planner) skeletons() {
+	set := map[string]bool{}
+	for _, home := range pl.homes {
+		if pl.host.isDir(home) && pl.table.Lookup(home).Access != policy.ReadWrite {
+			set[home] = true
+		}
+		for _, r := range pl.table.Below(home) {
+			if r.Access == policy.ReadOnly {
+				continue
+			}
+			for d := policy.Parent(r.Path); policy.Inside(d, home); d = policy.Parent(d) {
+				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly {
+					continue
+				}
+				if r.Access == policy.ReadWrite && pl.host.exists(r.Path) {
+					break // its mount point exists: no need to open the folder up
+				}
+				set[d] = true
+			}
+		}
+	}
+	var dirs []string
+	for d := range set {
+		dirs = append(dirs, d)
+	}
+	sort.Strings(dirs)
+	for _, d := range dirs {
+		if !set[policy.Parent(d)] {
+			pl.roots = append(pl.roots, d)
+		}
+		pl.skeleton[d] = true
+	}
+	for _, d := range dirs {
+		pl.add(Mount{Op: OpSkeleton, Target: d, Mode: pl.host.Modes[d]})
+		for _, e := range pl.host.Dirs[d] {
+			pl.child(d, e)
+		}
+	}
+}
+
+func (pl *planner) child(dir string, e Entry) {
+	path := strings.TrimSuffix(dir, "/") + "/" + e.Name
+	if pl.skeleton[path] {
+		return
+	}
+	r := pl.table.Lookup(path)
+	switch {
+	case r.Access == policy.Hidden:
+		if data, ok := pl.host.Copies[path]; ok {
+			pl.add(Mount{Op: OpFile, Target: path, Mode: 0o600, Data: data})
+		} else if e.Kind == KindDir {
+			pl.add(Mount{Op: OpDir, Target: path, Mode: 0})
+		} else {
+			pl.add(Mount{Op: OpFile, Target: path, Mode: 0})
+		}
+	case r.Path == path && (r.Access == policy.ReadWrite || r.Access == policy.Private):
+		return // bound by writable
+	case e.Kind == KindLink:
+		pl.add(Mount{Op: OpSymlink, Target: path, Data: e.Link})
+	case e.Kind == KindDir, e.Kind == KindFile:
+		pl.add(Mount{Op: OpBind, Target: path, Source: path, Dir: e.Kind == KindDir, Try: true})
+	}
+	// Sockets, devices and FIFOs of the host are left out.
+}
+
+// writable binds every read-write place, outermost first.
+func (pl *planner) writable() {
+	for _, r := range pl.table.Rules() {
+		if r.Access != policy.ReadWrite || r.Path == "/" || strings.HasPrefix(r.Path, "/dev/") || r.Path == "/tmp" || r.Path == "/var/tmp" {
+			continue
+		}
+		outer := pl.table.Lookup(policy.Parent(r.Path))
+		switch {
+		case pl.host.isDir(r.Path):
+			// Inside a writable place it is writable already.
+			if outer.Access != policy.ReadWrite {
+				pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
+			}
+		case pl.host.exists(r.Path):
+			// A file or link where a cache folder should be: left as it is.
+		case outer.Access == policy.ReadOnly && pl.inSkeleton(r.Path):
+			// A cache that does not exist yet: private to the run, since
+			// creating it on the host would leave a folder behind.
+			pl.add(Mount{Op: OpTmpfs, Target: r.Path, Mode: 0o700})
+		}
+	}
+}
+
+// inSkeleton reports whether the deepest existing folder above path is a
+// skeleton, where a mount point can be made.
+func (pl *planner) inSkeleton(path string) bool {
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		if pl.skeleton[d] {
+			return true
+		}
+		if pl.host.exists(d) {
+			return false
+		}
+	}
+	return false
+}
+
+func (pl *planner) seal() {
+	for _, d := range pl.roots {
+		pl.add(Mount{Op: OpSeal, Target: d})
+	}
+	if pl.host.isDir("/run") {
+		pl.add(Mount{Op: OpSeal, Target: "/run"})
+	}
+}
+
+// restrict narrows what the binds opened: pins, read-only names and masks,
+// outer paths first so that an inner mount is never covered.
+func (pl *planner) restrict() {
+	type step struct {
+		path string
+		m    Mount
+	}
+	var steps []step
+	add := func(path string, m Mount) { steps = append(steps, step{path, m}) }
+	for _, path := range pl.host.Pins {
+		if pl.table.Lookup(path).Access == policy.ReadWrite {
+			add(path, Mount{Op: OpPin, Target: path, Write: true, Dir: true})
+		}
+	}
+	for _, r := range pl.table.Rules() {
+		if r.Path == "/" || !pl.host.exists(r.Path) {
+			continue
+		}
+		outer := pl.table.Lookup(policy.Parent(r.Path))
+		dir := pl.host.isDir(r.Path)
+		switch {
+		case r.Access == policy.ReadOnly && outer.Access == policy.ReadWrite:
+			if pl.host.Kinds[r.Path] == KindDir || pl.host.Kinds[r.Path] == KindFile {
+				add(r.Path, Mount{Op: OpPin, Target: r.Path, Dir: dir})
+			}
+		case r.Access == policy.Hidden && outer.Access != policy.Hidden && !pl.skeleton[policy.Parent(r.Path)]:
+			if outer.Access != policy.Private && pl.host.Kinds[r.Path] != KindLink {
+				add(r.Path, Mount{Op: OpMask, Target: r.Path, Dir: dir})
+			}
+		}
+	}
+	for _, path := range pl.host.Sockets {
+		if a := pl.table.Lookup(path).Access; (a == policy.ReadOnly || a == policy.ReadWrite) && !pl.gone(path) {
+			add(path, Mount{Op: OpMask, Target: path, Try: true})
+		}
+	}
+	sort.SliceStable(steps, func(i, j int) bool { return steps[i].path < steps[j].path })
+	for i, s := range steps {
+		if i > 0 && s.path == steps[i-1].path {
+			// A pin and a rule for one path: the rule is the stricter.
+			if s.m.Op == OpPin && s.m.Write {
+				continue
+			}
+			if p := &pl.out[len(pl.out)-1]; p.Op == OpPin && p.Write {
+				*p = s.m
+			}
+			continue
+		}
+		pl.add(s.m)
+	}
+}
+
+// gone reports whether path lies in a place that the sandbox replaces.
+func (pl *planner) gone(path string) bool {
+	for _, d := range []string{"/run", "/dev", "/proc"} {
+		if policy.Inside(path, d) {
+			return true
+		}
+	}
+	return pl.skeleton[policy.Parent(path)] // skeletons show no sockets
+}
+
+// procReadOnly and procHidden are the kernel's own switches and memory: in a
+// user namespace uid 0 still owns them (facts/linux.md section 6).
+var procReadOnly = [...]string{
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/asound", "/proc/scsi",
+	"/proc/mtrr", "/proc/driver", "/proc/tty", "/proc/pressure", "/proc/slabinfo", "/proc/dynamic_debug",
+}
+
+var procHidden = [...]string{
+	"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/timer_list", "/proc/timer_stats",
+	"/proc/latency_stats", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+	"/proc/vmallocinfo", "/proc/iomem", "/proc/ioports",
+}
+
+func (pl *planner) kernel() {
+	pl.add(Mount{Op: OpProc, Target: "/proc"})
+	for _, f := range procReadOnly {
+		if k := pl.host.Kinds[f]; k != 0 {
+			pl.add(Mount{Op: OpPin, Target: f, Dir: k == KindDir})
+		}
+	}
+	for _, f := range procHidden {
+		if pl.host.Kinds[f] == KindFile {
+			pl.add(Mount{Op: OpMask, Target: f})
+		}
+	}
+	pl.add(Mount{Op: OpDev, Target: "/dev"})
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+// Package sandboxtest runs the real program in the real kernel for tests: the
+// binary is built once, every test runs as root and as an ordinary user, and
+// each case runs under every launcher.
+package sandboxtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// UserName is the ordinary user that tests make and run as.
+const UserName = "bawn-test"
+
+const (
+	envBinary = "SANDBOXTEST_BAWN"  // the built program
+	envUser   = "SANDBOXTEST_CHILD" // set in the second run, as the user
+)
+
+var binary string
+
+// Binary is the path of the built program.
+func Binary() string { return binary }
+
+// Main builds the program and runs the package's tests; as root it runs them
+// a second time as UserName. Call it from TestMain.
+func Main(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if binary = os.Getenv(envBinary); binary == "" {
+		dir, err := os.MkdirTemp("", "bawn-test-")
+		if err != nil {
+			return fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return fatal(err)
+		}
+		binary = filepath.Join(dir, "bawn")
+		cmd := exec.Command("go", "build", "-o", binary, "bawn/cmd/bawn")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fatal(fmt.Errorf("build bawn: %w\n%s", err, out))
+		}
+	}
+	code := m.Run()
+	if os.Getuid() != 0 || os.Getenv(envUser) != "" {
+		return code
+	}
+	fmt.Println("=== the same tests as user", UserName)
+	if c, err := runAsUser(); err != nil {
+		return fatal(err)
+	} else if c != 0 {
+		code = c
+	}
+	return code
+}
+
+func fatal(err error) int {
+	fmt.Fprintln(os.Stderr, "sandboxtest:", err)
+	return 1
+}
+
+// EnsureUser makes the ordinary user if it is not there yet.
+func EnsureUser() (*user.User, error) {
+	if u, err := user.Lookup(UserName); err == nil {
+		return u, nil
+	}
+	if out, err := exec.Command("useradd", "-m", "-s", "/bin/bash", UserName).CombinedOutput(); err != nil {
+		if u, again := user.Lookup(UserName); again == nil { // made by a test of another package meanwhile
+			return u, nil
+		}
+		return nil, fmt.Errorf("make user %s: %w: %s", UserName, err, out)
+	}
+	return user.Lookup(UserName)
+}
+
+func runAsUser() (int, error) {
+	u, err := EnsureUser()
+	if err != nil {
+		return 1, err
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	// The test binary lies in a folder that only root may enter.
+	self, err := os.Executable()
+	if err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "bawn-test-user-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chown(dir, uid, gid); err != nil {
+		return 1, err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return 1, err
+	}
+	copied := filepath.Join(dir, "test")
+	if err := os.WriteFile(copied, data, 0o755); err != nil {
+		return 1, err
+	}
+	args := []string{}
+	for _, a := range os.Args[1:] {
+		if !strings.HasPrefix(a, "-test.testlogfile") && !strings.HasPrefix(a, "-test.coverprofile") && !strings.HasPrefix(a, "-test.gocoverdir") {
+			args = append(args, a)
+		}
+	}
+	cmd := exec.Command(copied, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = []string{
+		"HOME=" + u.HomeDir, "USER=" + UserName, "LOGNAME=" + UserName, "SHELL=/bin/bash",
+		"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8", "TERM=" + os.Getenv("TERM"),
+		"TMPDIR=" + dir, envBinary + "=" + binary, envUser + "=1", "CI=" + os.Getenv("CI"),
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	err = cmd.Run()
+	if ee, ok := err.(*exec.ExitError); ok {
+		return ee.ExitCode(), nil
+	}
+	return 0, err
+}

@@ -38,11 +38,20 @@ func Main(m *testing.M) {
 
 func run(m *testing.M) int {
 	if binary = os.Getenv(envBinary); binary == "" {
-		dir, err := os.MkdirTemp("", "bawn-test-")
+		// Not below /tmp, which is private in the sandbox: a write that
+		// wrongly passes must be seen to arrive on the host.
+		base := ""
+		if os.Getuid() == 0 {
+			base = "/opt"
+		}
+		dir, err := os.MkdirTemp(base, "bawn-test-")
 		if err != nil {
 			return fatal(err)
 		}
 		defer os.RemoveAll(dir)
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			return fatal(err)
+		}
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return fatal(err)
 		}
@@ -97,7 +106,7 @@ func runAsUser() (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	dir, err := os.MkdirTemp("", "bawn-test-user-")
+	dir, err := os.MkdirTemp("/opt", "bawn-test-user-")
 	if err != nil {
 		return 1, err
 	}

@@ -27,7 +27,7 @@ func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string
 		return fail(err)
 	}
 	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	tty := session.IsTerminal(os.Stdin) && session.IsTerminal(os.Stdout) && session.IsTerminal(os.Stderr)
+	tty := session.OneTerminal(stdio)
 	if !f.quiet && session.IsTerminal(os.Stderr) && p.Tier() == policy.Guarded {
 		warn("guarded: no network but loopback (allowed hosts need the egress, which this version does not have)")
 	}

@@ -39,8 +39,8 @@ var envFields = [...]envField{
 	{"amzsignature", 16, envAssign},
 	{"authorization", 8, envAssign | envQuoted | envHeader},
 	{"sig", 20, envAssign | envWhole},
-	{"token", 8, envQuoted | envWhole},
-	{"secret", 8, envQuoted | envWhole},
+	{"token", 8, envQuoted},
+	{"secret", 8, envQuoted},
 	{"auth", 8, envQuoted | envWhole},
 }
 
@@ -134,7 +134,9 @@ func envFieldBody(s string, n int) bool {
 	switch {
 	case len(s) < n, s[0] == '$', s[0] == '<', strings.HasPrefix(s, "{{"), strings.HasPrefix(s, "%("), s == "%s":
 		return false
-	case s == "changeit", s == "null", s == "none", s == "None", s == "true", s == "false", s == "yes", s == "no":
+	}
+	switch strings.TrimRight(s, "}])") {
+	case "changeit", "null", "none", "None", "true", "false", "yes", "no":
 		return false
 	}
 	return strings.Trim(s, "*") != ""

@@ -99,7 +99,7 @@ func envFindUserinfo(s string) envFinding {
 		user, password, _ := strings.Cut(authority[:at], ":")
 		switch {
 		case strings.HasPrefix(authority[at+1:], "sha256:"): // docker://image:tag@sha256:…
-		case password != "" && !envIsPlaceholder(password):
+		case !envIsPlaceholder(password):
 			return envFound("url-password", "a password in a URL")
 		case envLooksLikeToken(user):
 			return envFound("url-token", "a token in a URL")
@@ -134,8 +134,8 @@ func envFindProxyPassword(v string) envFinding {
 	return envFinding{}
 }
 
-// envIsPlaceholder reports whether a password is one that a program will fill
-// in, or stars. ${X} is one, $X may be a password.
+// envIsPlaceholder reports whether a password is empty, stars, or one that a
+// program will fill in: ${X} is one, $X may be a password.
 func envIsPlaceholder(p string) bool {
 	switch {
 	case strings.HasPrefix(p, "${") && strings.HasSuffix(p, "}"),

@@ -111,11 +111,11 @@ func New(c Config) (Policy, error) {
 	if err := c.Env.Validate(); err != nil {
 		return Policy{}, err
 	}
+	if c.Tier == Open && c.Workspace != "" {
+		return p, nil // nothing is decided by path; on Windows it has another form
+	}
 	if !IsClean(c.Workspace) {
 		return Policy{}, &RefusedError{What: fmt.Sprintf("workspace %q", c.Workspace), Why: "not an absolute clean path"}
-	}
-	if c.Tier == Open {
-		return p, nil
 	}
 	if err := checkFolder("workspace", c.Workspace, c); err != nil {
 		return Policy{}, err

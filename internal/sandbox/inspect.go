@@ -18,17 +18,6 @@ import (
 	"bawn/internal/policy"
 )
 
-// Request is what a caller asks for, before anything is checked.
-type Request struct {
-	Tier      policy.Tier
-	Mode      policy.Mode
-	Workspace string   // "" is the current folder
-	AddDirs   []string // relative to the current folder
-	Temp      policy.TempMode
-	Env       policy.EnvRules
-	Environ   []string // the caller's environment
-}
-
 // Inspect resolves a Request on this machine: the real paths of what it
 // names, and the facts that Plan needs. It reads a fixed number of folders
 // (the homes and those on the way to hidden places) and never scans a tree.

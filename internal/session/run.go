@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,20 +44,39 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := checkStreams(o.Stdio); err != nil {
 		return Result{}, err
 	}
-	spec := sandbox.Plan(o.Policy, o.Host, o.Command)
-	var signals chan os.Signal
-	if o.Foreground {
-		signals = watchSignals(spec.TTY)
-		defer signal.Stop(signals)
+	if o.Foreground && !o.Command.TTY && IsTerminal(o.Stdio.In) && !foreground(int(o.Stdio.In.Fd())) {
+		// In the background. The sandbox is a session of its own, so nothing
+		// would stop the command from taking what is typed for the shell.
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return Result{}, err
+		}
+		defer null.Close()
+		o.Stdio.In = null
 	}
-	p, err := o.Backend.Start(spec, o.Stdio)
+	r := runner{o: o}
+	var watching chan struct{}
+	if o.Foreground {
+		// While the sandbox is built: each caught signal costs a hand-over
+		// between threads, which the start need not wait for.
+		r.signals, watching = make(chan os.Signal, 32), make(chan struct{})
+		go func() {
+			watchSignals(r.signals)
+			close(watching)
+		}()
+	}
+	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, o.Command), o.Stdio)
+	if o.Foreground {
+		<-watching
+		defer signal.Stop(r.signals)
+	}
 	if err != nil {
 		return Result{}, err
 	}
 	defer p.Close()
-	r := runner{p: p, o: o}
-	defer func() { r.tty.restore() }()
-	return r.loop(ctx, signals)
+	r.p = p
+	defer func() { r.tty.close() }()
+	return r.loop(ctx)
 }
 
 // checkStreams refuses a folder as a standard stream: through it a command
@@ -75,39 +94,58 @@ func checkStreams(s sandbox.Stdio) error {
 	return nil
 }
 
-// watchSignals catches what is meant for the command. A signal ignored from
-// the start (nohup) stays ignored.
-func watchSignals(tty bool) chan os.Signal {
-	c := make(chan os.Signal, 16)
-	list := []os.Signal{
-		unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
-		unix.SIGTSTP, unix.SIGCONT,
-	}
-	if tty {
-		list = append(list, unix.SIGWINCH)
-	}
-	for _, s := range list {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
-	}
-	return c
-}
-
 type runner struct {
-	p   sandbox.Process
-	o   Options
-	tty *terminal
+	o       Options
+	p       sandbox.Process
+	tty     *terminal
+	signals chan os.Signal
+
+	stopSignal unix.Signal // what stopped the command last
+	sentStop   bool        // SIGTSTP came from outside
 }
 
-func (r *runner) loop(ctx context.Context, signals chan os.Signal) (Result, error) {
-	type next struct {
-		ev  sandbox.Event
-		err error
-	}
-	events := make(chan next)
+// next is an event or the error in its place.
+type next struct {
+	ev  sandbox.Event
+	err error
+}
+
+func (r *runner) loop(ctx context.Context) (Result, error) {
 	quit := make(chan struct{})
 	defer close(quit)
+	events := r.events(quit)
+	for {
+		var look <-chan time.Time
+		if r.tty.waiting() {
+			look = time.After(lookAgain)
+		}
+		select {
+		case <-ctx.Done():
+			r.p.Kill()
+			return Result{Code: 128 + int(unix.SIGKILL), Reason: ctx.Err().Error()}, ctx.Err()
+		case s := <-r.signals:
+			r.forward(s)
+		case <-look:
+			r.tty.raw()
+		case n := <-events:
+			if n.err != nil {
+				return Result{Code: 125}, n.err
+			}
+			res, done, err := r.handle(n.ev)
+			if done || err != nil {
+				return res, err
+			}
+		}
+	}
+}
+
+// lookAgain is how often a run in the background looks whether it has become
+// the terminal's foreground.
+const lookAgain = 200 * time.Millisecond
+
+// events reads what happens in the sandbox until its end.
+func (r *runner) events(quit <-chan struct{}) <-chan next {
+	events := make(chan next)
 	go func() {
 		for {
 			ev, err := r.p.Next()
@@ -121,63 +159,70 @@ func (r *runner) loop(ctx context.Context, signals chan os.Signal) (Result, erro
 			}
 		}
 	}()
+	return events
+}
+
+// handle acts on one event; done is true at the end of the run.
+func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
+	failed := Result{Code: 125}
+	switch ev.Kind {
+	case sandbox.EventTTY:
+		if r.tty, err = attachTerminal(ev.TTY, r.o.Stdio); err != nil {
+			return failed, true, err
+		}
+		if err := r.p.Ack(); err != nil {
+			return failed, true, err
+		}
+	case sandbox.EventStarted:
+		if r.tty == nil {
+			r.release()
+		}
+		if err := r.tty.relay(); err != nil {
+			return failed, true, err
+		}
+	case sandbox.EventStopped:
+		r.stopped(ev.Code)
+	case sandbox.EventFailed:
+		return Result{Code: ev.Code, Reason: ev.Reason}, true, nil
+	case sandbox.EventExited:
+		r.drain()
+		return Result{Code: ev.Code}, true, nil
+	}
+	return Result{}, false, nil
+}
+
+// release lets go of the command's streams, so that a reader sees the end
+// when the command closes its output, and a writer when it closes its input.
+// Standard error stays: on it this process says what was denied.
+func (r *runner) release() {
+	if !r.o.Foreground {
+		return // they are the caller's
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return // the reader sees the end a little later
+	}
+	defer null.Close()
+	for _, f := range []*os.File{r.o.Stdio.In, r.o.Stdio.Out} {
+		_ = replace(int(f.Fd()), int(null.Fd()))
+	}
+}
+
+// drain waits until all that the command wrote to its terminal has been
+// passed on, or a signal says that nobody waits for it.
+func (r *runner) drain() {
+	if r.tty == nil {
+		return
+	}
 	for {
 		select {
-		case <-ctx.Done():
-			r.p.Kill()
-			return Result{Code: 128 + int(unix.SIGKILL), Reason: ctx.Err().Error()}, ctx.Err()
-		case s := <-signals:
-			r.forward(s)
-		case n := <-events:
-			if n.err != nil {
-				return Result{Code: 125}, n.err
-			}
-			switch n.ev.Kind {
-			case sandbox.EventTTY:
-				tty, err := attachTerminal(n.ev.TTY, r.o.Stdio)
-				if err != nil {
-					return Result{Code: 125}, err
-				}
-				r.tty = tty
-				if err := r.p.Ack(); err != nil {
-					return Result{Code: 125}, err
-				}
-			case sandbox.EventStarted:
-				r.tty.relay()
-			case sandbox.EventStopped:
-				r.stop()
-			case sandbox.EventFailed:
-				return Result{Code: n.ev.Code, Reason: n.ev.Reason}, nil
-			case sandbox.EventExited:
-				r.tty.drain()
-				return Result{Code: n.ev.Code}, nil
+		case <-r.tty.drained:
+			return
+		case s := <-r.signals:
+			switch s {
+			case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
+				return
 			}
 		}
 	}
-}
-
-func (r *runner) forward(s os.Signal) {
-	sig, ok := s.(syscall.Signal)
-	if !ok {
-		return
-	}
-	switch sig {
-	case unix.SIGWINCH:
-		r.tty.resize()
-		return
-	case unix.SIGCONT:
-		r.tty.raw()
-	}
-	// The command may be gone already; its end is on the way.
-	_ = r.p.Signal(int(sig))
-}
-
-// stop stops this process as the command was stopped, so that the shell it
-// was started from sees it; SIGCONT goes the other way.
-func (r *runner) stop() {
-	if !r.o.Foreground {
-		return
-	}
-	r.tty.restore()
-	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 }

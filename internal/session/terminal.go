@@ -4,8 +4,8 @@ package session
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -16,11 +16,17 @@ import (
 // the sandbox. All methods work on nil: a run without a terminal.
 type terminal struct {
 	master  *os.File
-	in, out *os.File
-	saved   *unix.Termios
-	isRaw   bool
-	reading bool
-	drained chan struct{}
+	in, out int
+	drained chan struct{} // closed when all that the command wrote is passed on
+	quit    *os.File      // closing it ends the reader of the keyboard
+
+	// The keyboard is read only while mu is held and isRaw is true, so that
+	// after restore nothing typed goes to the command.
+	mu     sync.Mutex
+	change sync.Cond
+	saved  *unix.Termios
+	isRaw  bool
+	closed bool
 }
 
 // IsTerminal reports whether f is a terminal.
@@ -29,11 +35,27 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
+// OneTerminal reports whether the three streams are one and the same
+// terminal. Only then can another stand for it: with two, what is written to
+// one must not appear on the other.
+func OneTerminal(s sandbox.Stdio) bool {
+	var dev [3]uint64
+	for i, f := range []*os.File{s.In, s.Out, s.Err} {
+		var st unix.Stat_t
+		if !IsTerminal(f) || unix.Fstat(int(f.Fd()), &st) != nil {
+			return false
+		}
+		dev[i] = uint64(st.Rdev)
+	}
+	return dev[0] == dev[1] && dev[1] == dev[2]
+}
+
 // attachTerminal gives the command's terminal the size and modes of the
 // caller's, before the command starts.
 func attachTerminal(master *os.File, s sandbox.Stdio) (*terminal, error) {
-	t := &terminal{master: master, in: s.In, out: s.Out, drained: make(chan struct{})}
-	saved, err := getTermios(int(t.in.Fd()))
+	t := &terminal{master: master, in: int(s.In.Fd()), out: int(s.Out.Fd()), drained: make(chan struct{})}
+	t.change.L = &t.mu
+	saved, err := getTermios(t.in)
 	if err != nil {
 		return nil, fmt.Errorf("read the terminal's modes: %w", err)
 	}
@@ -46,23 +68,107 @@ func attachTerminal(master *os.File, s sandbox.Stdio) (*terminal, error) {
 }
 
 // relay starts to pass bytes in both directions.
-func (t *terminal) relay() {
+func (t *terminal) relay() error {
 	if t == nil {
-		return
+		return nil
 	}
-	go func() {
-		// EIO is the end: every slave is closed.
-		_, _ = io.CopyBuffer(onlyWriter{t.out}, onlyReader{t.master}, make([]byte, 32<<10))
-		close(t.drained)
-	}()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("relay the terminal: %w", err)
+	}
+	t.quit = w
+	go t.output()
+	go t.input(r)
 	t.raw()
+	return nil
+}
+
+// output passes on what the command writes until its terminal has no one
+// left. A terminal that has gone away outside goes away inside as well.
+func (t *terminal) output() {
+	defer close(t.drained)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := t.master.Read(buf)
+		if n > 0 && writeAll(t.out, buf[:n]) != nil {
+			_ = t.master.Close()
+			return
+		}
+		if err != nil {
+			return // EIO: every slave is closed
+		}
+	}
+}
+
+// input passes on what is typed, for as long as the keyboard is ours.
+func (t *terminal) input(quit *os.File) {
+	defer quit.Close()
+	buf := make([]byte, 4<<10)
+	for {
+		t.mu.Lock()
+		for !t.isRaw && !t.closed {
+			t.change.Wait()
+		}
+		closed := t.closed
+		t.mu.Unlock()
+		if closed {
+			return
+		}
+		fds := []unix.PollFd{{Fd: int32(t.in), Events: unix.POLLIN}, {Fd: int32(quit.Fd())}}
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			return
+		}
+		if fds[1].Revents != 0 {
+			return
+		}
+		if fds[0].Revents == 0 {
+			continue
+		}
+		n, err := t.read(buf)
+		switch {
+		case err == unix.EINTR || err == unix.EAGAIN:
+		case err != nil || n == 0: // the terminal was hung up
+			_ = t.master.Close()
+			return
+		default:
+			if _, err := t.master.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// read takes what is there to read, if it is for the command: in the
+// background this process would be stopped for it.
+func (t *terminal) read(buf []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isRaw {
+		return 0, unix.EAGAIN
+	}
+	if !foreground(t.in) {
+		t.isRaw = false // another has the terminal, and its modes, now
+		return 0, unix.EAGAIN
+	}
+	return unix.Read(t.in, buf)
 }
 
 // raw hands the keyboard to the command, if this process is in the
 // foreground; in the background it would be stopped for trying.
 func (t *terminal) raw() {
-	if t == nil || t.isRaw || !foreground(int(t.in.Fd())) {
+	if t == nil {
 		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || !foreground(t.in) {
+		return
+	}
+	if !t.isRaw {
+		// What it was at the start, or what a shell has set since.
+		if now, err := getTermios(t.in); err == nil {
+			t.saved = now
+		}
 	}
 	m := *t.saved
 	m.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
@@ -70,47 +176,93 @@ func (t *terminal) raw() {
 	m.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	m.Cflag = m.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
 	m.Cc[unix.VMIN], m.Cc[unix.VTIME] = 1, 0
-	if setTermios(int(t.in.Fd()), &m) != nil {
+	if setTermios(t.in, &m) != nil {
 		return
 	}
 	t.isRaw = true
 	t.resize()
-	if !t.reading {
-		t.reading = true
-		go func() { _, _ = io.CopyBuffer(onlyWriter{t.master}, onlyReader{t.in}, make([]byte, 4<<10)) }()
-	}
+	t.change.Broadcast()
 }
 
-// restore gives the terminal back as it was.
-func (t *terminal) restore() {
-	if t != nil && t.isRaw {
-		_ = setTermios(int(t.in.Fd()), t.saved)
-		t.isRaw = false
+// waiting reports whether the keyboard is not ours yet: a shell says nothing
+// when it moves a running job into the foreground.
+func (t *terminal) waiting() bool {
+	if t == nil {
+		return false
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.isRaw && !t.closed
+}
+
+// restore gives the terminal back as it was, and reports whether it was ours.
+func (t *terminal) restore() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isRaw {
+		return false
+	}
+	t.isRaw = false
+	if foreground(t.in) {
+		_ = setTermios(t.in, t.saved)
+	}
+	return true
+}
+
+// close ends the relay.
+func (t *terminal) close() {
+	if t == nil {
+		return
+	}
+	t.restore()
+	t.mu.Lock()
+	t.closed = true
+	t.change.Broadcast()
+	t.mu.Unlock()
+	if t.quit != nil {
+		_ = t.quit.Close()
+	}
+	_ = t.master.Close()
 }
 
 func (t *terminal) resize() {
 	if t == nil {
 		return
 	}
-	if ws, err := unix.IoctlGetWinsize(int(t.in.Fd()), unix.TIOCGWINSZ); err == nil {
+	if ws, err := unix.IoctlGetWinsize(t.in, unix.TIOCGWINSZ); err == nil {
 		_ = unix.IoctlSetWinsize(int(t.master.Fd()), unix.TIOCSWINSZ, ws)
 	}
 }
 
-// drain waits until all that the command wrote has been passed on.
-func (t *terminal) drain() {
-	if t != nil {
-		<-t.drained
-	}
-}
-
+// foreground reports whether this process may read the terminal fd. One that
+// is not this session's own has no foreground.
 func foreground(fd int) bool {
 	pgrp, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	if err == unix.ENOTTY {
+		return true
+	}
 	return err == nil && pgrp == unix.Getpgrp()
 }
 
-// onlyReader and onlyWriter keep io.Copy from splicing: the bytes go through
-// a buffer here, one direction at a time.
-type onlyReader struct{ io.Reader }
-type onlyWriter struct{ io.Writer }
+// writeAll writes to a descriptor that another process may have made
+// non-blocking.
+func writeAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		switch err {
+		case nil:
+			b = b[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1); err != nil && err != unix.EINTR {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}

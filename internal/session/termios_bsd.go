@@ -4,5 +4,5 @@ package session
 
 import "golang.org/x/sys/unix"
 
-func getTermios(fd int) (*unix.Termios, error)  { return unix.IoctlGetTermios(fd, unix.TIOCGETA) }
+func getTermios(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TIOCGETA) }
 func setTermios(fd int, t *unix.Termios) error { return unix.IoctlSetTermios(fd, unix.TIOCSETAW, t) }

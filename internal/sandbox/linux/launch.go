@@ -103,8 +103,9 @@ func launch(data []byte, c child) (*process, error) {
 	// The kernel sends the parent-death signal when the creating thread ends:
 	// the caller keeps this thread for the life of the sandbox.
 	runtime.LockOSThread()
+	mark := stage.Mark{Launcher: string(c.mechanism), UID: os.Getuid(), GID: os.Getgid()}
 	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
-		Env:   []string{stage.EnvMark + "=" + string(c.mechanism)},
+		Env:   []string{stage.EnvMark + "=" + mark.String()},
 		Files: c.files,
 		Sys:   c.sys,
 	})

@@ -5,6 +5,11 @@
 // confines one thread, starts the command from it, reaps and forwards signals.
 package stage
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Descriptors that the launcher hands to the stage, above the command's
 // standard ones.
 const (
@@ -14,13 +19,33 @@ const (
 	ExeFD     = 8 // bwrap only: this program
 )
 
-// EnvMark is the one variable the stage starts with; its value says which
-// launcher built the namespaces.
+// EnvMark is the one variable the stage starts with; its value is a Mark.
 const (
 	EnvMark = "BAWN_STAGE"
 	Native  = "native"
 	Bwrap   = "bwrap"
 )
+
+// Mark tells the stage how it was started.
+type Mark struct {
+	Launcher string
+	UID, GID int // the caller's, to be mapped to themselves
+}
+
+func (m Mark) String() string {
+	return m.Launcher + "," + strconv.Itoa(m.UID) + "," + strconv.Itoa(m.GID)
+}
+
+// parseMark reads what String wrote; anything else is not a stage.
+func parseMark(s string) (Mark, bool) {
+	f := strings.Split(s, ",")
+	if len(f) != 3 {
+		return Mark{}, false
+	}
+	uid, err1 := strconv.Atoi(f[1])
+	gid, err2 := strconv.Atoi(f[2])
+	return Mark{f[0], uid, gid}, err1 == nil && err2 == nil
+}
 
 // Messages on the control socket: one packet each, the first byte says what.
 const (

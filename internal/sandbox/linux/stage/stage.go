@@ -3,11 +3,12 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,12 +23,16 @@ func init() {
 	if syscall.Getpid() != 1 {
 		return
 	}
-	launcher, ok := syscall.Getenv(EnvMark)
+	value, ok := syscall.Getenv(EnvMark)
 	if !ok {
 		return
 	}
 	runtime.LockOSThread()
-	os.Exit(run(launcher))
+	mark, ok := parseMark(value)
+	if !ok {
+		os.Exit(report(fmt.Errorf("malformed %s: this program starts its own sandboxes", EnvMark)))
+	}
+	os.Exit(run(mark))
 }
 
 // failure is a reason not to run the command, and bawn's exit code for it.
@@ -38,7 +43,13 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 
-func run(launcher string) int {
+func run(mark Mark) int {
+	if mark.Launcher == Native {
+		// First, while /proc/self still belongs to this user.
+		if err := mapIDs(mark); err != nil {
+			return report(err)
+		}
+	}
 	// The command must not read this process's memory, descriptors or
 	// environment, nor trace it.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -47,10 +58,12 @@ func run(launcher string) int {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return report(fmt.Errorf("tie to the supervisor: %w", err))
 	}
-	ignoreSignals()
+	if err := ignoreSignals(); err != nil {
+		return report(err)
+	}
 	_, _ = unix.Setsid() // EPERM: the launcher has done it
 	last := uint(SpecFD)
-	if launcher == Bwrap {
+	if mark.Launcher == Bwrap {
 		last = StdioFD + 2
 	}
 	if err := unix.CloseRange(last+1, ^uint(0), 0); err != nil {
@@ -59,7 +72,7 @@ func run(launcher string) int {
 	if err := unix.CloseRange(3, last, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return report(fmt.Errorf("guard descriptors: %w", err))
 	}
-	if launcher == Bwrap {
+	if mark.Launcher == Bwrap {
 		for i := range 3 {
 			if err := unix.Dup3(StdioFD+i, i, 0); err != nil {
 				return report(fmt.Errorf("restore standard streams: %w", err))
@@ -71,7 +84,7 @@ func run(launcher string) int {
 	if err != nil {
 		return report(err)
 	}
-	if launcher == Native {
+	if mark.Launcher == Native {
 		if err := build(spec.Mounts); err != nil {
 			return report(err)
 		}
@@ -89,34 +102,41 @@ func run(launcher string) int {
 			return report(err)
 		}
 	}
+	resetSignals()
 	pid, err := start(spec, tty)
 	if err != nil {
 		return report(err)
 	}
-	tty.close()
+	pending := tty.close()
 	if err := releaseStreams(); err != nil {
 		return report(err)
 	}
 	_ = send(MsgStarted)
+	for _, sig := range pending {
+		deliver(pid, sig)
+	}
 	go control(pid)
 	return reap(pid)
 }
 
-// ignoreSignals keeps pid 1 alive when something inside signals it: only the
-// supervisor and the kernel may end it. They are caught, not ignored, since
-// the command would inherit an ignored signal; one ignored from the start
-// (nohup) stays so.
-func ignoreSignals() {
-	drop := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
-		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT, unix.SIGVTALRM, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
-		unix.SIGXCPU, unix.SIGXFSZ, unix.SIGTRAP, unix.SIGABRT,
+// mapIDs gives the caller's ids to themselves: the sandbox sees the owner it
+// knows, and no other id exists in it.
+func mapIDs(m Mark) error {
+	for _, w := range [...][2]string{
+		{"setgroups", "deny"},
+		{"uid_map", strconv.Itoa(m.UID) + " " + strconv.Itoa(m.UID) + " 1"},
+		{"gid_map", strconv.Itoa(m.GID) + " " + strconv.Itoa(m.GID) + " 1"},
 	} {
-		if !signal.Ignored(s) {
-			signal.Notify(drop, s)
+		fd, err := unix.Open("/proc/self/"+w[0], unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_, err = unix.Write(fd, []byte(w[1]))
+			unix.Close(fd)
+		}
+		if err != nil {
+			return unavailable(fmt.Errorf("set up %s: %w", w[0], err))
 		}
 	}
+	return nil
 }
 
 func readSpec() (sandbox.Spec, error) {
@@ -199,12 +219,30 @@ func control(pid int) {
 		case err != nil || n == 0:
 			os.Exit(125)
 		case n == 2 && buf[0] == MsgSignal:
-			sig := syscall.Signal(buf[1])
-			if unix.Kill(-pid, sig) != nil {
-				_ = unix.Kill(pid, sig)
-			}
+			deliver(pid, syscall.Signal(buf[1]))
 		}
 	}
+}
+
+// deliver sends sig to the command's process group. 0 asks whether the
+// command is stopped now that every signal before it has been delivered; the
+// answer is a stop by signal 0.
+func deliver(pid int, sig syscall.Signal) {
+	if sig == 0 {
+		if stopped(pid) {
+			_ = send(MsgStopped, 0)
+		}
+		return
+	}
+	if unix.Kill(-pid, sig) != nil {
+		_ = unix.Kill(pid, sig)
+	}
+}
+
+func stopped(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, state, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	return err == nil && ok && len(state) > 0 && state[0] == 'T'
 }
 
 func send(kind byte, data ...byte) error {

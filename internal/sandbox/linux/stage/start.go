@@ -3,6 +3,7 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -16,26 +17,14 @@ import (
 	"bawn/internal/sandbox/linux/filter"
 )
 
-// start confines a thread of its own and forks the command from it: the
-// child inherits the thread's credentials and filter, while pid 1's other
-// threads stay as they are. The thread is never unlocked, so it ends here.
+// start confines the calling thread and forks the command from it. Pid 1 goes on from this thread, so what
+// reads the supervisor's messages later is no more privileged than the
+// command, but for being out of its sight.
 func start(spec sandbox.Spec, tty *terminal) (pid int, err error) {
-	type result struct {
-		pid int
-		err error
+	if err := confine(); err != nil {
+		return 0, err
 	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread()
-		if err := confine(); err != nil {
-			done <- result{err: err}
-			return
-		}
-		pid, err := spawn(spec, tty)
-		done <- result{pid, err}
-	}()
-	r := <-done
-	return r.pid, r.err
+	return spawn(spec, tty)
 }
 
 // confine takes from the calling thread all it could use against the
@@ -101,7 +90,7 @@ func spawn(spec sandbox.Spec, tty *terminal) (int, error) {
 		return 0, err
 	}
 	pid, err := syscall.ForkExec(path, spec.Args, attr)
-	if err == syscall.ENOEXEC {
+	if err == syscall.ENOEXEC && textFile(path) {
 		// A script without a first line, as every shell runs it.
 		pid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", path}, spec.Args[1:]...), attr)
 	}
@@ -112,16 +101,52 @@ func spawn(spec sandbox.Spec, tty *terminal) (int, error) {
 }
 
 func execFailure(name string, err error) error {
-	code := 126
+	code, reason := 126, err.Error()
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		code = 127
-	}
-	reason := err.Error()
-	if code == 127 {
-		reason = "command not found"
+		code, reason = 127, "command not found"
+		if strings.Contains(name, "/") && unix.Access(name, unix.F_OK) == nil {
+			reason = "the interpreter that it names is not there"
+		}
 	}
 	return &failure{code, fmt.Errorf("%q: %s", name, reason)}
 }
+
+// textFile reports whether a shell could run the file: what has a NUL in its
+// first line is a program of another machine.
+func textFile(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return true // the shell says why not
+	}
+	defer unix.Close(fd)
+	var buf [256]byte
+	n, _ := unix.Read(fd, buf[:])
+	line, _, _ := bytes.Cut(buf[:max(n, 0)], []byte("\n"))
+	return bytes.IndexByte(line, 0) < 0
+}
+
+// resetSignals takes back the handlers of Go's runtime: the kernel lets no
+// signal from inside reach a pid 1 that has no handler for it, not even a
+// forged fault, and the command starts with default actions. What was ignored
+// from the start (nohup) stays so.
+func resetSignals() {
+	for sig := uintptr(1); sig <= 64; sig++ {
+		if sig == uintptr(unix.SIGURG) || sig == sigSetxid {
+			continue // the runtime's own, harmless from anyone else
+		}
+		var act [8]uintptr // the handler is the first word of struct sigaction
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
+		if errno == 0 && act[0] > sigIgn {
+			act = [8]uintptr{}
+			unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+		}
+	}
+}
+
+const (
+	sigIgn    = 1
+	sigSetxid = 33
+)
 
 // lookup finds a program as execvp does: the first executable file on the
 // path; one that may not be executed is remembered for the error.

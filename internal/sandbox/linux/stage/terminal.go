@@ -3,15 +3,20 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // terminal is a pseudo-terminal of the sandbox's own devpts: what is typed
 // into it by force (TIOCSTI) can only reach the sandbox itself.
-type terminal struct{ slave int }
+type terminal struct {
+	slave   int
+	pending []syscall.Signal
+}
 
 // openTerminal makes the pair, gives the master to the supervisor and takes
 // the slave as this session's controlling terminal.
@@ -38,21 +43,40 @@ func openTerminal() (*terminal, error) {
 	if err := unix.Sendmsg(ControlFD, []byte{MsgTTY}, unix.UnixRights(master), nil, 0); err != nil {
 		return nil, fmt.Errorf("hand over the terminal: %w", err)
 	}
-	// The supervisor answers once size and modes are set.
-	var ack [2]byte
-	for {
-		if _, err = unix.Read(ControlFD, ack[:]); err != unix.EINTR {
-			break
-		}
+	t := &terminal{slave: slave}
+	if err := t.awaitAck(); err != nil {
+		return nil, fmt.Errorf("hand over the terminal: %w", err)
 	}
-	if err != nil || ack[0] != MsgTTY {
-		return nil, fmt.Errorf("hand over the terminal: no answer: %w", err)
-	}
-	return &terminal{slave}, nil
+	return t, nil
 }
 
-func (t *terminal) close() {
-	if t != nil {
-		_ = unix.Close(t.slave)
+// awaitAck waits until the supervisor has set size and modes. Signals that
+// come first are kept for the command.
+func (t *terminal) awaitAck() error {
+	var msg [2]byte
+	for {
+		n, err := unix.Read(ControlFD, msg[:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return errors.New("the supervisor is gone")
+		case n == 1 && msg[0] == MsgTTY:
+			return nil
+		case n == 2 && msg[0] == MsgSignal:
+			t.pending = append(t.pending, syscall.Signal(msg[1]))
+		default:
+			return fmt.Errorf("malformed message %q", msg[0])
+		}
 	}
+}
+
+// close lets go of the terminal and returns the signals that came early.
+func (t *terminal) close() []syscall.Signal {
+	if t == nil {
+		return nil
+	}
+	_ = unix.Close(t.slave)
+	return t.pending
 }

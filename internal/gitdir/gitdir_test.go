@@ -1,0 +1,408 @@
+package gitdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestNoRepository(t *testing.T) {
+	dir := tempDir(t)
+	r := discover(t, dir)
+	if r.Writable != nil || r.Pins != nil || r.ReadOnly != nil || r.Names != nil || r.Warnings != nil {
+		t.Errorf("got %+v, want the zero Repo", r)
+	}
+	for _, bad := range []string{"", "rel", dir + "/", dir + "/../x", dir + "//x"} {
+		if _, err := Discover(bad); err == nil {
+			t.Errorf("Discover(%q) succeeded", bad)
+		}
+	}
+}
+
+func TestOrdinary(t *testing.T) {
+	m := repository(t, tempDir(t)+"/m")
+	r := discover(t, m)
+	want(t, "Writable", r.Writable)
+	want(t, "Pins", r.Pins, m+"/.git")
+	want(t, "ReadOnly", r.ReadOnly, m+"/.git/hooks", m+"/.git/config")
+	want(t, "Names", r.Names)
+	warned(t, r)
+
+	// Absent names are not listed; once there, they are.
+	remove(t, m+"/.git/hooks")
+	write(t, m+"/.git/commondir", ".\n")
+	write(t, m+"/.git/config.worktree", "")
+	r = discover(t, m)
+	want(t, "ReadOnly", r.ReadOnly, m+"/.git/config", m+"/.git/config.worktree", m+"/.git/commondir")
+	warned(t, r)
+}
+
+func TestGitFolderWithoutHead(t *testing.T) {
+	m := repository(t, tempDir(t)+"/m")
+	remove(t, m+"/.git/HEAD")
+	has(t, "ReadOnly", discover(t, m).ReadOnly, m+"/.git/hooks", m+"/.git/config")
+
+	// git init keeps what is in such a folder.
+	e := tempDir(t)
+	write(t, e+"/.git/hooks/pre-commit", "")
+	r := discover(t, e)
+	want(t, "ReadOnly", r.ReadOnly, e+"/.git/hooks")
+	want(t, "Pins", r.Pins, e+"/.git")
+}
+
+// A broken HEAD makes git take the folder itself as a bare repository.
+func TestBareLayoutBesideGit(t *testing.T) {
+	m := repository(t, tempDir(t)+"/m")
+	for _, d := range []string{"objects", "refs", "hooks"} {
+		mkdir(t, m+"/"+d)
+	}
+	hasNot(t, "ReadOnly", discover(t, m).ReadOnly, m+"/hooks")
+	write(t, m+"/HEAD", "ref: refs/heads/main\n")
+	has(t, "ReadOnly", discover(t, m).ReadOnly, m+"/hooks", m+"/.git/hooks")
+}
+
+func TestLinkedWorktree(t *testing.T) {
+	base := tempDir(t)
+	m := repository(t, base+"/m")
+	git(t, m, "worktree", "add", "-q", "../wt")
+	git(t, m, "worktree", "add", "-q", "../other")
+	git(t, m, "config", "extensions.worktreeConfig", "true")
+	git(t, base+"/other", "config", "--worktree", "a.b", "c")
+
+	c := m + "/.git"
+	r := discover(t, base+"/wt")
+	want(t, "Writable", r.Writable, c)
+	want(t, "ReadOnly", r.ReadOnly, base+"/wt/.git", c+"/hooks", c+"/config",
+		c+"/worktrees/wt/commondir", c+"/worktrees/wt/gitdir",
+		c+"/worktrees/other/commondir", c+"/worktrees/other/gitdir", c+"/worktrees/other/config.worktree")
+	want(t, "Pins", r.Pins, c, c+"/worktrees", c+"/worktrees/wt", c+"/worktrees/other")
+	warned(t, r)
+
+	// The main checkout: nothing outside, the worktrees' directories inside.
+	r = discover(t, m)
+	want(t, "Writable", r.Writable)
+	has(t, "ReadOnly", r.ReadOnly, c+"/hooks", c+"/worktrees/wt/commondir", c+"/worktrees/wt/gitdir")
+	has(t, "Pins", r.Pins, c, c+"/worktrees", c+"/worktrees/wt")
+}
+
+// A worktree inside the main checkout: its pointer is the folder's, too.
+func TestWorktreeInsideFolder(t *testing.T) {
+	m := repository(t, tempDir(t)+"/m")
+	git(t, m, "worktree", "add", "-q", "trees/a")
+	r := discover(t, m)
+	has(t, "ReadOnly", r.ReadOnly, m+"/trees/a/.git")
+	has(t, "Pins", r.Pins, m+"/trees", m+"/trees/a")
+	r = discover(t, m+"/trees/a")
+	want(t, "Writable", r.Writable, m+"/.git")
+	warned(t, r)
+}
+
+// B03: a bare repository with a folder for each branch and relative pointers.
+func TestBareWithWorktrees(t *testing.T) {
+	base := tempDir(t)
+	repository(t, base+"/src")
+	git(t, base, "clone", "-q", "--bare", "src", "r.git")
+	git(t, base+"/r.git", "worktree", "add", "-q", "../main")
+	write(t, base+"/main/.git", "gitdir: ../r.git/worktrees/main\n")
+	write(t, base+"/r.git/worktrees/main/gitdir", "../../../main/.git\n")
+	git(t, base+"/main", "status")
+	r := discover(t, base+"/main")
+	want(t, "Writable", r.Writable, base+"/r.git")
+	want(t, "ReadOnly", r.ReadOnly, base+"/main/.git", base+"/r.git/hooks", base+"/r.git/config",
+		base+"/r.git/worktrees/main/commondir", base+"/r.git/worktrees/main/gitdir")
+	warned(t, r)
+
+	// The folder that holds both.
+	write(t, base+"/.git", "gitdir: ./r.git\n")
+	r = discover(t, base)
+	want(t, "Writable", r.Writable)
+	has(t, "ReadOnly", r.ReadOnly, base+"/.git", base+"/main/.git", base+"/r.git/hooks", base+"/r.git/config")
+	has(t, "Pins", r.Pins, base+"/r.git", base+"/r.git/worktrees", base+"/r.git/worktrees/main", base+"/main")
+	warned(t, r)
+}
+
+// Checkouts inside the bare repository: writing it does not write the others.
+func TestWorktreesInsideBare(t *testing.T) {
+	base := tempDir(t)
+	repository(t, base+"/src")
+	git(t, base, "clone", "-q", "--bare", "src", "p")
+	git(t, base+"/p", "worktree", "add", "-q", "a")
+	git(t, base+"/p", "worktree", "add", "-q", "b")
+	r := discover(t, base+"/p/a")
+	want(t, "Writable", r.Writable, base+"/p")
+	has(t, "ReadOnly", r.ReadOnly, base+"/p/b", base+"/p/a/.git", base+"/p/hooks", base+"/p/config")
+	hasNot(t, "ReadOnly", r.ReadOnly, base+"/p", base+"/p/a")
+
+	r = discover(t, base+"/p") // the bare repository itself
+	want(t, "Writable", r.Writable)
+	has(t, "ReadOnly", r.ReadOnly, base+"/p/hooks", base+"/p/config", base+"/p/a/.git", base+"/p/b/.git")
+	hasNot(t, "ReadOnly", r.ReadOnly, base+"/p/a", base+"/p/b")
+}
+
+func submodule(t testing.TB, base string) (super, sub, gitDir string) {
+	super = repository(t, base+"/super")
+	repository(t, base+"/src")
+	git(t, super, "submodule", "--quiet", "add", "../src", "deps/s")
+	git(t, super, "commit", "-q", "-m", "sub")
+	return super, super + "/deps/s", super + "/.git/modules/deps/s"
+}
+
+func TestSubmodule(t *testing.T) {
+	base := tempDir(t)
+	super, sub, g := submodule(t, base)
+	r := discover(t, sub)
+	want(t, "Writable", r.Writable, g)
+	want(t, "ReadOnly", r.ReadOnly, sub+"/.git", g+"/hooks", g+"/config")
+	want(t, "Pins", r.Pins, g)
+	warned(t, r)
+
+	r = discover(t, super)
+	want(t, "Writable", r.Writable)
+	want(t, "ReadOnly", r.ReadOnly, super+"/.git/hooks", super+"/.git/config", g+"/hooks", g+"/config", sub+"/.git")
+	want(t, "Pins", r.Pins, super+"/.git", super+"/.git/modules", super+"/.git/modules/deps", g, super+"/deps", sub)
+	warned(t, r)
+
+	// sparse-checkout moves core.worktree into config.worktree.
+	git(t, sub, "sparse-checkout", "set", "a")
+	if s := readFile(t, g+"/config"); strings.Contains(s, "worktree = ") {
+		t.Logf("this git keeps core.worktree in config:\n%s", s)
+	}
+	want(t, "Writable", discover(t, sub).Writable, g)
+
+	// An absolute pointer and a linked worktree of the submodule.
+	write(t, sub+"/.git", "gitdir: "+g+"\n")
+	want(t, "Writable", discover(t, sub).Writable, g)
+	git(t, sub, "worktree", "add", "-q", base+"/subtree")
+	r = discover(t, base+"/subtree")
+	want(t, "Writable", r.Writable, g)
+	warned(t, r)
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestNestedSubmodules(t *testing.T) {
+	base := tempDir(t)
+	mid := repository(t, base+"/mid")
+	repository(t, base+"/leaf")
+	git(t, mid, "submodule", "--quiet", "add", base+"/leaf", "x/leaf")
+	git(t, mid, "commit", "-q", "-m", "leaf")
+	super := repository(t, base+"/super")
+	git(t, super, "submodule", "--quiet", "add", base+"/mid", "a/b/mid")
+	git(t, super, "submodule", "--quiet", "update", "--init", "--recursive")
+
+	leaf := super + "/.git/modules/a/b/mid/modules/x/leaf"
+	r := discover(t, super)
+	has(t, "ReadOnly", r.ReadOnly, leaf+"/config", leaf+"/hooks", super+"/a/b/mid/x/leaf/.git")
+	has(t, "Pins", r.Pins, leaf, filepath.Dir(leaf), super+"/.git/modules/a/b/mid/modules", super+"/.git/modules/a/b")
+	r = discover(t, super+"/a/b/mid/x/leaf")
+	want(t, "Writable", r.Writable, leaf)
+	warned(t, r)
+
+	// In a linked worktree git keeps the submodules of its own.
+	git(t, super, "commit", "-q", "-m", "mid")
+	git(t, super, "worktree", "add", "-q", base+"/wt")
+	git(t, base+"/wt", "submodule", "--quiet", "update", "--init")
+	g := super + "/.git/worktrees/wt/modules/a/b/mid"
+	r = discover(t, base+"/wt")
+	want(t, "Writable", r.Writable, super+"/.git")
+	has(t, "ReadOnly", r.ReadOnly, g+"/config", g+"/hooks", base+"/wt/a/b/mid/.git", leaf+"/config")
+	r = discover(t, base+"/wt/a/b/mid")
+	want(t, "Writable", r.Writable, g)
+	warned(t, r)
+}
+
+func TestSymlinkedDotGit(t *testing.T) {
+	base := tempDir(t)
+	m := repository(t, base+"/m")
+	rename(t, m+"/.git", m+"/real")
+	symlink(t, "real", m+"/.git")
+	r := discover(t, m)
+	want(t, "Writable", r.Writable)
+	want(t, "ReadOnly", r.ReadOnly, m+"/real/hooks", m+"/real/config")
+	want(t, "Pins", r.Pins, m+"/real")
+	want(t, "Names", r.Names, m+"/.git")
+	warned(t, r)
+
+	rename(t, m+"/real", base+"/outside")
+	remove(t, m+"/.git")
+	symlink(t, "../outside", m+"/.git")
+	r = discover(t, m)
+	want(t, "Writable", r.Writable)
+	want(t, "Names", r.Names, m+"/.git")
+	warned(t, r, "symbolic link", "--add-dir", base+"/outside")
+
+	remove(t, m+"/.git")
+	symlink(t, "nothing", m+"/.git")
+	r = discover(t, m)
+	want(t, "Names", r.Names, m+"/.git")
+	warned(t, r, "leads to no git directory")
+
+	// A genuine pointer, but reached by a link.
+	mm := repository(t, base+"/mm")
+	git(t, mm, "worktree", "add", "-q", "../wt")
+	want(t, "Writable", discover(t, base+"/wt").Writable, mm+"/.git")
+	rename(t, base+"/wt/.git", base+"/wt/pointer")
+	symlink(t, "pointer", base+"/wt/.git")
+	r = discover(t, base+"/wt")
+	want(t, "Writable", r.Writable)
+	warned(t, r, "symbolic link", "not believed")
+}
+
+func TestSeparateGitDir(t *testing.T) {
+	base := tempDir(t)
+	git(t, base, "init", "-q", "--separate-git-dir", base+"/sep", base+"/w")
+	r := discover(t, base+"/w")
+	want(t, "Writable", r.Writable)
+	want(t, "ReadOnly", r.ReadOnly, base+"/w/.git")
+	warned(t, r, "--separate-git-dir", fmt.Sprintf("--add-dir %q", base+"/sep"))
+	// Added, it is protected like any git directory.
+	want(t, "ReadOnly", discover(t, base+"/sep").ReadOnly, base+"/sep/hooks", base+"/sep/config")
+	// Inside the folder it needs no grant and so no belief.
+	git(t, base, "init", "-q", "--separate-git-dir", base+"/v/.bare", base+"/v")
+	r = discover(t, base+"/v")
+	want(t, "ReadOnly", r.ReadOnly, base+"/v/.git", base+"/v/.bare/hooks", base+"/v/.bare/config")
+	warned(t, r)
+}
+
+// The folder lies above, in or below a git directory.
+func TestOtherFolders(t *testing.T) {
+	base := tempDir(t)
+	m := repository(t, base+"/m")
+	git(t, m, "worktree", "add", "-q", "../wt")
+	mkdir(t, m+"/sub/dir")
+	c := m + "/.git"
+
+	r := discover(t, c)
+	want(t, "Writable", r.Writable)
+	has(t, "ReadOnly", r.ReadOnly, c+"/hooks", c+"/config", c+"/worktrees/wt/commondir")
+	hasNot(t, "Pins", r.Pins, c)
+
+	r = discover(t, c+"/worktrees/wt")
+	want(t, "ReadOnly", r.ReadOnly, c+"/worktrees/wt/commondir", c+"/worktrees/wt/gitdir")
+	r = discover(t, c+"/worktrees")
+	want(t, "ReadOnly", r.ReadOnly, c+"/worktrees/wt/commondir", c+"/worktrees/wt/gitdir")
+	r = discover(t, c+"/refs")
+	want(t, "ReadOnly", r.ReadOnly)
+	r = discover(t, c+"/hooks")
+	want(t, "ReadOnly", r.ReadOnly, c+"/hooks")
+
+	// Below a checkout: only what git takes from inside the folder.
+	r = discover(t, m+"/sub")
+	want(t, "ReadOnly", r.ReadOnly)
+	want(t, "Writable", r.Writable)
+	git(t, m, "config", "core.hooksPath", "sub/dir")
+	want(t, "ReadOnly", discover(t, m+"/sub").ReadOnly, m+"/sub/dir")
+	r = discover(t, m+"/sub/dir")
+	want(t, "ReadOnly", r.ReadOnly, m+"/sub/dir")
+	mkdir(t, base+"/wt/sub/dir")
+	want(t, "ReadOnly", discover(t, base+"/wt/sub").ReadOnly, base+"/wt/sub/dir")
+
+	// B15: several repositories below a plain folder are the guard's.
+	r = discover(t, base)
+	want(t, "ReadOnly", r.ReadOnly)
+}
+
+// No name may block or be read without bound.
+func TestOddFiles(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			panic("Discover blocks")
+		}
+	}()
+	defer close(done)
+	fifo := func(path string) {
+		remove(t, path)
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := tempDir(t)
+
+	dir := mkdir(t, base+"/a")
+	fifo(dir + "/.git")
+	warned(t, discover(t, dir), "neither a folder nor a file")
+
+	m := repository(t, base+"/m")
+	git(t, m, "worktree", "add", "-q", "../wt")
+	for _, name := range []string{"/worktrees/wt/commondir", "/worktrees/wt/gitdir"} {
+		old := readFile(t, m+"/.git"+name)
+		fifo(m + "/.git" + name)
+		r := discover(t, base+"/wt")
+		want(t, "Writable", r.Writable)
+		warned(t, r, "not a regular file")
+		remove(t, m+"/.git"+name)
+		write(t, m+"/.git"+name, strings.Repeat("/", maxPointer)+old)
+		r = discover(t, base+"/wt")
+		want(t, "Writable", r.Writable)
+		warned(t, r, "not believed", "limit")
+		write(t, m+"/.git"+name, old)
+	}
+	want(t, "Writable", discover(t, base+"/wt").Writable, m+"/.git")
+
+	old := readFile(t, base+"/wt/.git")
+	write(t, base+"/wt/.git", old+strings.Repeat("\n", maxPointer))
+	r := discover(t, base+"/wt")
+	want(t, "Writable", r.Writable)
+	warned(t, r, "larger than 64 KiB")
+
+	config := readFile(t, m+"/.git/config")
+	write(t, m+"/.git/config", config+strings.Repeat("#", maxConfig))
+	if _, err := Discover(m); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), m+"/.git/config") {
+		t.Errorf("huge config: %v", err)
+	}
+	write(t, m+"/.git/config", config+"[core\n")
+	var syntax *SyntaxError
+	if _, err := Discover(m); !errors.As(err, &syntax) || syntax.Line != strings.Count(config, "\n")+1 {
+		t.Errorf("broken config: %v", err)
+	}
+	fifo(m + "/.git/config")
+	if _, err := Discover(m); !errors.Is(err, errNotRegular) {
+		t.Errorf("fifo as config: %v", err)
+	}
+	remove(t, m+"/.git/config")
+	symlink(t, "/dev/zero", m+"/.git/config")
+	if _, err := Discover(m); !errors.Is(err, errNotRegular) {
+		t.Errorf("device as config: %v", err)
+	}
+}
+
+// Too much to read fails; it does not protect a part.
+func TestLimits(t *testing.T) {
+	m := repository(t, tempDir(t)+"/m")
+	for i := range maxDirs {
+		mkdir(t, fmt.Sprintf("%s/.git/modules/%d", m, i))
+	}
+	discover(t, m)
+	mkdir(t, m+"/.git/modules/more")
+	if _, err := Discover(m); !errors.Is(err, ErrLimit) {
+		t.Errorf("%d modules: %v", maxDirs+1, err)
+	}
+	remove(t, m+"/.git/modules")
+	mkdir(t, m+"/.git/modules"+strings.Repeat("/x", maxDepth))
+	discover(t, m)
+	mkdir(t, m+"/.git/modules"+strings.Repeat("/x", maxDepth+2))
+	if _, err := Discover(m); !errors.Is(err, ErrLimit) {
+		t.Errorf("deep modules: %v", err)
+	}
+	remove(t, m+"/.git/modules")
+	// A loop of links ends by itself.
+	symlink(t, "..", m+"/.git/modules/loop")
+	symlink(t, "/", m+"/.git/modules/rootdir")
+	symlink(t, ".", m+"/.git/modules/self")
+	discover(t, m)
+}

@@ -17,20 +17,21 @@ import (
 )
 
 // The one use of init in the program: a re-exec'd stage must not pay for the
-// initialisation of packages that only the supervisor needs. Pid 1 alone can
-// be a stage, so an ordinary start reads nothing here.
+// initialisation of packages that only the supervisor needs. The variable
+// alone starts no stage: an ordinary start of the program ignores it, whatever
+// its value, unless a launcher's control socket is there too.
 func init() {
-	if syscall.Getpid() != 1 {
-		return
-	}
 	value, ok := syscall.Getenv(EnvMark)
 	if !ok {
 		return
 	}
-	runtime.LockOSThread()
 	mark, ok := parseMark(value)
-	if !ok {
-		os.Exit(report(fmt.Errorf("malformed %s: this program starts its own sandboxes", EnvMark)))
+	if !ok || !launched(mark.Launcher) {
+		return
+	}
+	runtime.LockOSThread()
+	if mark.Launcher == Landlock {
+		os.Exit(runWeaker())
 	}
 	os.Exit(run(mark))
 }

@@ -6,6 +6,7 @@ import "strings"
 // the home.
 type cache struct {
 	tool string
+	id   string // in the rule's name
 	env  string // names the folder itself
 	base string // names a folder that sub lies in; used if env is unset
 	sub  string
@@ -15,23 +16,23 @@ type cache struct {
 // caches is the one table of tool caches that a guarded command may write
 // (SPEC F1, DECISIONS "Caches").
 var caches = [...]cache{
-	{tool: "XDG", env: "XDG_CACHE_HOME", home: ".cache"},
-	{tool: "Go build", env: "GOCACHE", home: ".cache/go-build"},
-	{tool: "Go module", env: "GOMODCACHE", base: "GOPATH", sub: "pkg/mod", home: "go/pkg/mod"},
-	{tool: "Go checksum", base: "GOPATH", sub: "pkg/sumdb", home: "go/pkg/sumdb"},
-	{tool: "npm", env: "npm_config_cache", home: ".npm"},
-	{tool: "npm", env: "NPM_CONFIG_CACHE", home: ".npm"},
-	{tool: "pnpm", base: "PNPM_HOME", sub: "store", home: ".local/share/pnpm/store"},
-	{tool: "pnpm", home: ".pnpm-store"},
-	{tool: "pnpm", base: "XDG_STATE_HOME", sub: "pnpm", home: ".local/state/pnpm"},
-	{tool: "yarn", env: "YARN_CACHE_FOLDER", home: ".cache/yarn"},
-	{tool: "yarn", env: "YARN_GLOBAL_FOLDER", home: ".yarn/berry"},
-	{tool: "bun", env: "BUN_INSTALL_CACHE_DIR", home: ".bun/install/cache"},
-	{tool: "pip", env: "PIP_CACHE_DIR", home: ".cache/pip"},
-	{tool: "uv", env: "UV_CACHE_DIR", home: ".cache/uv"},
-	{tool: "cargo", base: "CARGO_HOME", sub: "registry", home: ".cargo/registry"},
-	{tool: "cargo", base: "CARGO_HOME", sub: "git", home: ".cargo/git"},
-	{tool: "bawn", home: ".cache/bawn"},
+	{tool: "XDG", id: "xdg", env: "XDG_CACHE_HOME", home: ".cache"},
+	{tool: "Go build", id: "go-build", env: "GOCACHE", home: ".cache/go-build"},
+	{tool: "Go module", id: "go-module", env: "GOMODCACHE", base: "GOPATH", sub: "pkg/mod", home: "go/pkg/mod"},
+	{tool: "Go checksum", id: "go-checksum", base: "GOPATH", sub: "pkg/sumdb", home: "go/pkg/sumdb"},
+	{tool: "npm", id: "npm", env: "npm_config_cache", home: ".npm"},
+	{tool: "npm", id: "npm", env: "NPM_CONFIG_CACHE", home: ".npm"},
+	{tool: "pnpm", id: "pnpm", base: "PNPM_HOME", sub: "store", home: ".local/share/pnpm/store"},
+	{tool: "pnpm", id: "pnpm", home: ".pnpm-store"},
+	{tool: "pnpm", id: "pnpm", base: "XDG_STATE_HOME", sub: "pnpm", home: ".local/state/pnpm"},
+	{tool: "yarn", id: "yarn", env: "YARN_CACHE_FOLDER", home: ".cache/yarn"},
+	{tool: "yarn", id: "yarn", env: "YARN_GLOBAL_FOLDER", home: ".yarn/berry"},
+	{tool: "bun", id: "bun", env: "BUN_INSTALL_CACHE_DIR", home: ".bun/install/cache"},
+	{tool: "pip", id: "pip", env: "PIP_CACHE_DIR", home: ".cache/pip"},
+	{tool: "uv", id: "uv", env: "UV_CACHE_DIR", home: ".cache/uv"},
+	{tool: "cargo", id: "cargo", base: "CARGO_HOME", sub: "registry", home: ".cargo/registry"},
+	{tool: "cargo", id: "cargo", base: "CARGO_HOME", sub: "git", home: ".cargo/git"},
+	{tool: "bawn", id: "bawn", home: ".cache/bawn"},
 }
 
 // Caches lists the tool caches below home, or where getenv moves them, as
@@ -55,13 +56,7 @@ func Caches(home string, getenv func(string) string) []PathRule {
 		if !IsClean(path) || path == "/" || Inside(home, path) {
 			continue
 		}
-		out = append(out, PathRule{
-			Path: path, Access: ReadWrite,
-			Rule: Rule{
-				ID:   "cache:" + strings.ReplaceAll(strings.ToLower(c.tool), " ", "-"),
-				Text: "the " + c.tool + " cache is writable in guarded",
-			},
-		})
+		out = append(out, PathRule{Path: path, Access: ReadWrite, kind: kindCache, id: c.id, what: c.tool})
 	}
 	return out
 }

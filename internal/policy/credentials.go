@@ -305,18 +305,11 @@ var envSecrets = [...]struct {
 }
 
 func hiddenRule(path, what string, file bool) PathRule {
-	id := "credential:"
+	kind := kindCredential
 	if strings.HasPrefix(what, "bawn's") {
-		id = "own:"
+		kind = kindOwn
 	}
-	return PathRule{
-		Path: path, Access: Hidden, File: file,
-		Rule: Rule{
-			ID:   id + path,
-			Text: what + " are hidden from sandboxed commands",
-			Lift: "run the command outside the sandbox (--tier open)",
-		},
-	}
+	return PathRule{Path: path, Access: Hidden, File: file, kind: kind, what: what}
 }
 
 // Credentials lists every path that no sandboxed command may read or write,

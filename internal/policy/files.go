@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
@@ -31,15 +32,66 @@ func (a Access) String() string {
 	return "hidden"
 }
 
+// ruleKind is the family of a path rule; the words are made when somebody
+// asks, since every run makes hundreds of rules and reports few.
+type ruleKind uint8
+
+const (
+	kindNone ruleKind = iota
+	kindFixed
+	kindHome
+	kindCredential
+	kindOwn
+	kindCache
+	kindProtect
+)
+
 // PathRule gives one path, and all below it, an access. Path is absolute and
 // clean. Where rules nest the deepest wins; at one path the strictest.
 type PathRule struct {
 	Path   string
 	Access Access
-	Rule   Rule
-	// File is set where the rule is about one file, not a folder: a mask must
-	// know which stub to show when the name is taken later.
+	// File is set where the rule is about one file, not a folder.
 	File bool
+	kind ruleKind
+	id   string // kindFixed, kindCache: the rule's id
+	what string // what the place is
+}
+
+// Rule says why, in words.
+func (r PathRule) Rule() Rule {
+	switch r.kind {
+	case kindFixed:
+		return Rule{ID: r.id, Text: r.what}
+	case kindHome:
+		return Rule{
+			ID: "home", Text: "the home folder is read-only in the sandbox",
+			Lift: "--add-dir DIR makes a folder in it writable",
+		}
+	case kindCredential, kindOwn:
+		id := "credential:"
+		if r.kind == kindOwn {
+			id = "own:"
+		}
+		return Rule{
+			ID: id + r.Path, Text: r.what + " are hidden from sandboxed commands",
+			Lift: "run the command outside the sandbox (--tier open)",
+		}
+	case kindCache:
+		return Rule{ID: "cache:" + r.id, Text: "the " + r.what + " cache is writable in guarded"}
+	case kindProtect:
+		return Rule{
+			ID:   "protect:" + r.Path,
+			Text: r.what + ": a change would run code or widen permissions outside the sandbox",
+			Lift: "make the change outside the sandbox",
+		}
+	}
+	return Rule{ID: "path:none", Text: "no rule allows it"}
+}
+
+// FixedRule is a rule with an id and a sentence of its own.
+func FixedRule(path string, a Access, id, text string) PathRule {
+	return PathRule{Path: path, Access: a, kind: kindFixed, id: id, what: text}
 }
 
 // Table is an immutable, sorted list of path rules.
@@ -47,19 +99,22 @@ type Table struct{ rules []PathRule }
 
 // NewTable sorts rules and keeps the strictest of those for one path.
 func NewTable(rules []PathRule) Table {
-	s := append([]PathRule(nil), rules...)
-	sort.SliceStable(s, func(i, j int) bool {
-		if s[i].Path != s[j].Path {
-			return s[i].Path < s[j].Path
+	// Pointers, not rules, are moved: the table is made on every run.
+	order := make([]*PathRule, len(rules))
+	for i := range rules {
+		order[i] = &rules[i]
+	}
+	slices.SortFunc(order, func(a, b *PathRule) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
 		}
-		return s[i].Access < s[j].Access
+		return int(a.Access) - int(b.Access)
 	})
-	out := s[:0]
-	for i, r := range s {
-		if i > 0 && r.Path == out[len(out)-1].Path {
-			continue
+	out := make([]PathRule, 0, len(rules))
+	for _, r := range order {
+		if len(out) == 0 || r.Path != out[len(out)-1].Path {
+			out = append(out, *r)
 		}
-		out = append(out, r)
 	}
 	return Table{out}
 }
@@ -84,7 +139,7 @@ func (t Table) Lookup(path string) PathRule {
 			return r
 		}
 		if p == "/" || p == "" {
-			return PathRule{Path: path, Rule: Rule{ID: "path:none", Text: "no rule allows it"}}
+			return PathRule{Path: path}
 		}
 	}
 }
@@ -122,9 +177,9 @@ func (t Table) Decide(a Action) Decision {
 	r := t.Lookup(path)
 	switch {
 	case r.Access == Hidden, write && r.Access == ReadOnly:
-		return Decision{Deny, r.Rule}
+		return Decision{Deny, r.Rule()}
 	}
-	return Decision{Allow, r.Rule}
+	return Decision{Allow, r.Rule()}
 }
 
 // IsClean reports whether path is absolute, without empty, "." or ".."

@@ -98,6 +98,9 @@ func (c Config) CacheAccess() bool {
 // New checks a Config and makes the Policy. A workspace or added folder that
 // would expose a credential or the whole system is a *RefusedError.
 func New(c Config) (Policy, error) {
+	if c.Mode > DangerFullAccess {
+		return Policy{}, fmt.Errorf("unknown mode %d", c.Mode)
+	}
 	if c.Mode != NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -170,7 +173,7 @@ func checkFolder(kind, dir string, c Config) error {
 		if Inside(dir, cache.Path) {
 			for _, h := range c.Hidden {
 				if Inside(dir, h.Path) {
-					return refuse("it is or lies in "+h.Path+": "+h.Rule.Text, pick)
+					return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
 				}
 			}
 			return nil // the secrets inside a cache are masked
@@ -178,24 +181,23 @@ func checkFolder(kind, dir string, c Config) error {
 	}
 	for _, h := range c.Hidden {
 		if Inside(dir, h.Path) {
-			return refuse("it is or lies in "+h.Path+": "+h.Rule.Text, pick)
+			return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
 		}
 		if Inside(h.Path, dir) {
-			return refuse("it contains "+h.Path+": "+h.Rule.Text, pick)
+			return refuse("it contains "+h.Path+": "+h.Rule().Text, pick)
 		}
 	}
 	return nil
 }
 
 func (c Config) rules() []PathRule {
-	fixed := func(path string, a Access, id, text string) PathRule {
-		return PathRule{Path: path, Access: a, Rule: Rule{ID: id, Text: text}}
-	}
+	fixed := FixedRule
 	write := Private
 	if c.Temp == HostTemp {
 		write = ReadWrite
 	}
-	rs := []PathRule{
+	rs := make([]PathRule, 0, len(c.Hidden)+len(c.Protected)+len(c.Caches)+40)
+	rs = append(rs,
 		fixed("/", ReadOnly, "root", "the system is read-only in the sandbox"),
 		fixed("/tmp", write, "temp", "the temp folder"),
 		fixed("/var/tmp", write, "temp", "the temp folder"),
@@ -205,7 +207,7 @@ func (c Config) rules() []PathRule {
 		fixed("/proc", ReadOnly, "proc", "the sandbox sees its own processes only"),
 		fixed("/sys", ReadOnly, "sys", "the kernel's settings are read-only"),
 		fixed("/run", ReadOnly, "run", "the sandbox has its own, empty /run"),
-	}
+	)
 	for _, d := range devices {
 		rs = append(rs, fixed("/dev/"+d, ReadWrite, "devices", "a harmless device"))
 	}
@@ -213,10 +215,7 @@ func (c Config) rules() []PathRule {
 		rs = append(rs, fixed(c.RunUser, Private, "run", "the sandbox has its own runtime folder"))
 	}
 	for _, h := range c.Homes {
-		rs = append(rs, PathRule{Path: h, Access: ReadOnly, Rule: Rule{
-			ID: "home", Text: "the home folder is read-only in the sandbox",
-			Lift: "--add-dir DIR makes a folder in it writable",
-		}})
+		rs = append(rs, PathRule{Path: h, Access: ReadOnly, kind: kindHome})
 	}
 	ws := ReadWrite
 	if c.Mode == ReadOnlyMode {

@@ -47,12 +47,5 @@ func Protected(dir string) []PathRule {
 
 // ProtectRule makes path read-only inside a writable folder.
 func ProtectRule(path, what string) PathRule {
-	return PathRule{
-		Path: path, Access: ReadOnly,
-		Rule: Rule{
-			ID:   "protect:" + path,
-			Text: what + ": a change would run code or widen permissions outside the sandbox",
-			Lift: "make the change outside the sandbox",
-		},
-	}
+	return PathRule{Path: path, Access: ReadOnly, kind: kindProtect, what: what}
 }

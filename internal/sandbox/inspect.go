@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"bawn/internal/gitdir"
 	"bawn/internal/policy"
 )
@@ -25,7 +27,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	in := inspector{
 		getenv: func(name string) string { return getenv(r.Environ, name) },
 		host: Host{
-			Kinds: map[string]Kind{}, Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
+			Kinds: make(map[string]Kind, 512), Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
@@ -157,6 +159,12 @@ func (in *inspector) hidden(homes []string) []policy.PathRule {
 	n := len(rules)
 	for _, r := range rules[:n:n] {
 		k := in.kind(r.Path)
+		if k == KindDir && !r.File {
+			rules = append(rules, in.linkedKeys(r, homes)...)
+		}
+		if k != KindLink && !in.linkAbove(r.Path) {
+			continue // its path is its real path
+		}
 		real := ""
 		if k == KindNone {
 			real = in.throughLink(r.Path)
@@ -169,11 +177,18 @@ func (in *inspector) hidden(homes []string) []policy.PathRule {
 			rules = append(rules, twin)
 			in.kind(real)
 		}
-		if k == KindDir && !r.File {
-			rules = append(rules, in.linkedKeys(r, homes)...)
-		}
 	}
 	return rules
+}
+
+// linkAbove reports whether a folder on the way to path is a symbolic link.
+func (in *inspector) linkAbove(path string) bool {
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		if in.kind(d) == KindLink {
+			return true
+		}
+	}
+	return false
 }
 
 // throughLink gives the real path of a name that does not exist where a
@@ -224,14 +239,15 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 // leads, if that is a place of its own.
 func (in *inspector) cache(r policy.PathRule) []policy.PathRule {
 	k := in.kind(r.Path)
+	if k != KindLink && !in.linkAbove(r.Path) {
+		return []policy.PathRule{r}
+	}
 	if k == KindNone {
 		if real := in.throughLink(r.Path); real != "" {
 			r.Path = real
 			in.kind(real)
 		}
-		return []policy.PathRule{r}
-	}
-	if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
+	} else if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
 		r.Path = real
 		in.kind(real)
 	}
@@ -326,12 +342,26 @@ func (in *inspector) kind(path string) Kind {
 			k = list[i].Kind
 		}
 	} else if up, ok := in.host.Kinds[dir]; !ok || up == KindDir || up == KindLink {
-		if st, err := os.Lstat(path); err == nil {
-			k = modeKind(st.Mode())
-		}
+		k = lstatKind(path)
 	}
 	in.host.Kinds[path] = k
 	return k
+}
+
+func lstatKind(path string) Kind {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return KindNone
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return KindDir
+	case unix.S_IFREG:
+		return KindFile
+	case unix.S_IFLNK:
+		return KindLink
+	}
+	return KindOther
 }
 
 // list reads one folder, once; a folder that cannot be read is not listed.
@@ -362,6 +392,9 @@ func (in *inspector) list(dir string) []Entry {
 
 // listTo lists home and the folders between it and dir.
 func (in *inspector) listTo(home, dir string) {
+	if _, ok := in.host.Dirs[dir]; ok {
+		return
+	}
 	if dir != home {
 		in.listTo(home, policy.Parent(dir))
 	}

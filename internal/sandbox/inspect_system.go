@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,18 +18,14 @@ func (in *inspector) system(c *policy.Config) {
 	for _, d := range []string{"/tmp", "/var/tmp", "/run"} {
 		in.kind(d)
 	}
-	for _, f := range procReadOnly {
-		in.kind(f)
-	}
-	for _, f := range procHidden {
-		in.kind(f)
-	}
 	// A runtime folder is made only where the system would make it.
 	if dir := "/run/user/" + strconv.Itoa(os.Getuid()); in.getenv("XDG_RUNTIME_DIR") == dir {
 		in.host.RunUser, c.RunUser = dir, dir
 	}
-	if f, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && policy.Inside(f, "/run") {
-		in.host.ResolvConf = f
+	if in.kind("/etc/resolv.conf") == KindLink {
+		if f, err := RealPath("/etc/resolv.conf"); err == nil && policy.Inside(f, "/run") && f != "/run" {
+			in.host.ResolvConf = f
+		}
 	}
 	for _, d := range []string{"/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/opengl-driver-32"} {
 		switch in.kind(d) {
@@ -78,15 +75,17 @@ func (in *inspector) sockets() {
 // pip tools must be able to read (DECISIONS "Home").
 func (in *inspector) copies(homes []string) {
 	for _, h := range homes {
-		for name, clean := range map[string]func(string) string{".npmrc": cleanNpmrc, ".pypirc": cleanPypirc} {
-			path := h + "/" + name
-			if in.kind(path) != KindFile {
-				continue
-			}
-			if data, err := readSmall(path); err == nil {
-				in.host.Copies[path] = clean(data)
-			}
-		}
+		in.copyOf(h+"/.npmrc", cleanNpmrc)
+		in.copyOf(h+"/.pypirc", cleanPypirc)
+	}
+}
+
+func (in *inspector) copyOf(path string, clean func(string) string) {
+	if in.kind(path) != KindFile {
+		return
+	}
+	if data, err := readSmall(path); err == nil {
+		in.host.Copies[path] = clean(data)
 	}
 }
 
@@ -97,12 +96,19 @@ func readSmall(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	buf := make([]byte, 64<<10)
-	n, _ := f.Read(buf)
-	if n == len(buf) {
+	st, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if st.Size() > 64<<10 {
 		return "", os.ErrInvalid
 	}
-	return string(buf[:n]), nil
+	buf := make([]byte, st.Size())
+	n, err := io.ReadFull(f, buf)
+	if err != nil && n < len(buf) {
+		return "", err
+	}
+	return string(buf), nil
 }
 
 // npmKeys are the settings that hold no secret; every other line is dropped,

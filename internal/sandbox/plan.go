@@ -146,7 +146,7 @@ func (pl *planner) skeletons() {
 			if r.Access == policy.ReadOnly {
 				continue
 			}
-			for d := policy.Parent(r.Path); policy.Inside(d, home); d = policy.Parent(d) {
+			for d := policy.Parent(r.Path); policy.Inside(d, home) && !set[d]; d = policy.Parent(d) {
 				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly {
 					continue
 				}
@@ -325,14 +325,10 @@ var procHidden = [...]string{
 func (pl *planner) kernel() {
 	pl.add(Mount{Op: OpProc, Target: "/proc"})
 	for _, f := range procReadOnly {
-		if k := pl.host.Kinds[f]; k != 0 {
-			pl.add(Mount{Op: OpPin, Target: f, Dir: k == KindDir})
-		}
+		pl.add(Mount{Op: OpPin, Target: f, Try: true})
 	}
 	for _, f := range procHidden {
-		if pl.host.Kinds[f] == KindFile {
-			pl.add(Mount{Op: OpMask, Target: f})
-		}
+		pl.add(Mount{Op: OpMask, Target: f, Try: true})
 	}
 	pl.add(Mount{Op: OpDev, Target: "/dev"})
 }

@@ -45,8 +45,9 @@ type Mount struct {
 	Mode   uint32
 	Write  bool // OpBind, OpPin: writable
 	Dir    bool // OpBind, OpPin, OpMask: Target is a folder
-	// Try: what vanished since it was looked at is left out. Only for what
-	// adds access; a protection that cannot be made stops the run.
+	// Try: what is not there is left out. For OpPin and OpMask that means the
+	// name does not exist; any other reason stops the run, as a protection
+	// that cannot be made always does.
 	Try bool
 }
 

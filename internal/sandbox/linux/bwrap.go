@@ -71,6 +71,7 @@ func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pr
 	if spec.TTY {
 		files[stage.StdioFD], files[stage.StdioFD+1], files[stage.StdioFD+2] = null, null, null
 	}
+	spec.Mounts = present(spec.Mounts)
 	args, data2 := BwrapArgs(spec, len(files)+1)
 	argFile, err := keep(specFile([]byte(strings.Join(args, "\x00") + "\x00")))
 	if err != nil {
@@ -110,6 +111,22 @@ func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pr
 		return nil, err
 	}
 	return p, nil
+}
+
+// present drops the masks and pins of names that are not there: bubblewrap
+// would try to create them. Try says that nothing needs protection then.
+func present(mounts []sandbox.Mount) []sandbox.Mount {
+	out := make([]sandbox.Mount, 0, len(mounts))
+	for _, m := range mounts {
+		if m.Try && (m.Op == sandbox.OpMask || m.Op == sandbox.OpPin) {
+			var st unix.Stat_t
+			if unix.Lstat(m.Target, &st) == unix.ENOENT {
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // launcherOutput is what bubblewrap said about its failure, on one line.

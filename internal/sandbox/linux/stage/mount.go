@@ -60,7 +60,7 @@ func build(mounts []sandbox.Mount) error {
 	// From here on nothing of the host is writable in this namespace, and no
 	// mount made outside appears in it.
 	all := unix.MountAttr{Attr_set: attrRO, Propagation: unix.MS_PRIVATE}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &all); err != nil {
+	if err := mountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, all); err != nil {
 		return unavailable(fmt.Errorf("make the root read-only: %w", err))
 	}
 	if err := b.makeStubs(); err != nil {
@@ -68,7 +68,7 @@ func build(mounts []sandbox.Mount) error {
 	}
 	for i, m := range mounts {
 		err := b.step(i, m)
-		if err != nil && m.Try && vanished(err) {
+		if err != nil && m.Try && vanished(m.Op, err) {
 			err = nil
 		}
 		if err != nil && m.Op == sandbox.OpProc {
@@ -92,11 +92,14 @@ func unavailable(err error) error {
 }
 
 // vanished reports errors that mean the host's entry is gone or has become
-// something else since it was listed; not showing it is the safe answer.
-func vanished(err error) bool {
+// something else since it was listed. Not showing it is the safe answer; a
+// protection may only be left out where nothing is there.
+func vanished(op sandbox.Op, err error) bool {
 	switch err {
-	case unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ESTALE:
+	case unix.ENOENT:
 		return true
+	case unix.ENOTDIR, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ESTALE:
+		return op != sandbox.OpPin && op != sandbox.OpMask
 	}
 	return false
 }
@@ -105,7 +108,7 @@ func vanished(err error) bool {
 // steps cover the paths to it.
 func (b *builder) collect(mounts []sandbox.Mount) error {
 	for i, d := range devNodes {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		fd, err := openTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
 			return fmt.Errorf("take device %s: %w", d, err)
 		}
@@ -125,7 +128,7 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 			}
 			tree, err := cloneTree(m)
 			if err != nil {
-				if m.Try && vanished(err) {
+				if m.Try && vanished(m.Op, err) {
 					continue
 				}
 				return stepError(m, err)
@@ -143,12 +146,12 @@ func cloneTree(m sandbox.Mount) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	return cloneFD(fd, m.Write)
 }
 
 func cloneFD(fd int, write bool) (int, error) {
-	tree, err := unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	tree, err := openTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
@@ -156,8 +159,8 @@ func cloneFD(fd int, write bool) (int, error) {
 	if write {
 		attr.Attr_set = attrBase
 	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		unix.Close(tree)
+	if err := mountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr); err != nil {
+		closeFD(tree)
 		return -1, err
 	}
 	return tree, nil
@@ -169,12 +172,7 @@ func openPath(dir int, path string) (int, error) {
 		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	for {
-		fd, err := unix.Openat2(dir, path, &how)
-		if err != unix.EINTR && err != unix.EAGAIN {
-			return fd, err
-		}
-	}
+	return openat2(dir, path, &how)
 }
 
 func openDir(path string) (int, error) {
@@ -184,7 +182,7 @@ func openDir(path string) (int, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		unix.Close(fd)
+		closeFD(fd)
 		return -1, unix.ENOTDIR
 	}
 	return fd, nil
@@ -206,7 +204,7 @@ func (b *builder) step(i int, m sandbox.Mount) error {
 		return b.mask(m)
 	case sandbox.OpSeal:
 		attr := unix.MountAttr{Attr_set: attrRO}
-		return unix.MountSetattr(unix.AT_FDCWD, m.Target, 0, &attr)
+		return mountSetattr(unix.AT_FDCWD, m.Target, 0, attr)
 	case sandbox.OpProc:
 		return mountProc()
 	case sandbox.OpDev:
@@ -221,12 +219,12 @@ func (b *builder) attach(tree int, target string, dir bool) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	return moveTo(tree, at)
 }
 
 func moveTo(tree, at int) error {
-	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return moveMount(tree, at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // target opens a mount point; where it does not exist it is made, but only
@@ -240,7 +238,7 @@ func (b *builder) target(path string, dir bool) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(parent)
+	defer closeFD(parent)
 	if err := makeEntry(parent, base(path), dir); err != nil {
 		return -1, err
 	}
@@ -262,9 +260,9 @@ func (b *builder) ours(path string) bool {
 func makeEntry(parent int, name string, dir bool) error {
 	var err error
 	if dir {
-		err = unix.Mkdirat(parent, name, 0o755)
+		err = mkdirat(parent, name, 0o755)
 	} else {
-		err = unix.Mknodat(parent, name, unix.S_IFREG|0o600, 0)
+		err = mkfile(parent, name, 0o600)
 	}
 	if err == unix.EEXIST {
 		err = nil
@@ -279,7 +277,7 @@ func (b *builder) tmpfs(m sandbox.Mount) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fs)
+	defer closeFD(fs)
 	if err := b.attach(fs, m.Target, true); err != nil {
 		return err
 	}
@@ -295,18 +293,18 @@ func newTmpfs(mode uint32, size string) (int, error) {
 }
 
 func newMount(kind string, attr int, options ...string) (int, error) {
-	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	ctx, err := fsopen(kind)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(ctx)
+	defer closeFD(ctx)
 	for i := 0; i < len(options); i += 2 {
-		if err := unix.FsconfigSetString(ctx, options[i], options[i+1]); err != nil {
+		if err := fsconfigString(ctx, options[i], options[i+1]); err != nil {
 			return -1, fmt.Errorf("option %s: %w", options[i], err)
 		}
 	}
-	if err := unix.FsconfigCreate(ctx); err != nil {
+	if err := fsconfigCreate(ctx); err != nil {
 		return -1, err
 	}
-	return unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
+	return fsmount(ctx, attr)
 }

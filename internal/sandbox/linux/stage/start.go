@@ -40,14 +40,14 @@ func confine() error {
 		return fmt.Errorf("clear ambient capabilities: %w", err)
 	}
 	for c := uintptr(0); ; c++ {
-		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		set, err := prctl(unix.PR_CAPBSET_READ, c)
 		if err != nil {
 			break // past the kernel's last capability
 		}
 		if set == 0 {
 			continue
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+		if _, err := prctl(unix.PR_CAPBSET_DROP, c); err != nil {
 			return fmt.Errorf("drop capability %d: %w", c, err)
 		}
 	}
@@ -102,7 +102,7 @@ func spawn(spec sandbox.Spec, tty *terminal) (int, error) {
 
 func execFailure(name string, err error) error {
 	code, reason := 126, err.Error()
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, unix.ENOENT) {
 		code, reason = 127, "command not found"
 		if strings.Contains(name, "/") && unix.Access(name, unix.F_OK) == nil {
 			reason = "the interpreter that it names is not there"

@@ -13,7 +13,7 @@ import (
 // folder of the same tmpfs; else a tmpfs of its own.
 func (b *builder) skeleton(m sandbox.Mount) error {
 	if up, ok := b.own[policy.Parent(m.Target)]; ok {
-		if err := unix.Mkdirat(up, base(m.Target), m.Mode); err != nil {
+		if err := mkdirat(up, base(m.Target), m.Mode); err != nil {
 			return err
 		}
 		fd, err := openPath(up, base(m.Target))
@@ -27,7 +27,7 @@ func (b *builder) skeleton(m sandbox.Mount) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fs)
+	defer closeFD(fs)
 	if err := b.attach(fs, m.Target, true); err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func (b *builder) bind(i int, m sandbox.Mount) error {
 			return unix.ENOENT // a source that vanished before it could be taken
 		}
 		var err error
-		tree, err = unix.OpenTree(old, base(m.Source),
+		tree, err = openTree(old, base(m.Source),
 			unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
 			return err
 		}
 	}
-	defer unix.Close(tree)
+	defer closeFD(tree)
 	up, inside := b.own[policy.Parent(m.Target)]
 	if !inside {
 		if err := b.attach(tree, m.Target, m.Dir); err != nil {
@@ -70,7 +70,7 @@ func (b *builder) bind(i int, m sandbox.Mount) error {
 	if err := makeEntry(up, base(m.Target), m.Dir); err != nil {
 		return err
 	}
-	err := unix.MoveMount(tree, "", up, base(m.Target), unix.MOVE_MOUNT_F_EMPTY_PATH)
+	err := moveMount(tree, up, base(m.Target), 0)
 	if err != nil {
 		// Leave no empty stand-in for what cannot be shown.
 		flags := 0
@@ -90,12 +90,12 @@ func (b *builder) pin(m sandbox.Mount) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	tree, err := cloneFD(at, m.Write)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(tree)
+	defer closeFD(tree)
 	if err := moveTo(tree, at); err != nil {
 		return err
 	}
@@ -113,18 +113,18 @@ func (b *builder) entry(m sandbox.Mount) error {
 	name := base(m.Target)
 	switch m.Op {
 	case sandbox.OpDir:
-		return unix.Mkdirat(parent, name, m.Mode)
+		return mkdirat(parent, name, m.Mode)
 	case sandbox.OpSymlink:
-		return unix.Symlinkat(m.Data, parent, name)
+		return symlinkat(m.Data, parent, name)
 	}
 	if m.Data == "" {
-		return unix.Mknodat(parent, name, unix.S_IFREG|m.Mode, 0)
+		return mkfile(parent, name, m.Mode)
 	}
 	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, m.Mode)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	for data := []byte(m.Data); len(data) > 0; {
 		n, err := unix.Write(fd, data)
 		if err != nil {
@@ -144,7 +144,7 @@ func (b *builder) parent(path string) (fd int, done func(), err error) {
 		return -1, nil, unix.EROFS
 	}
 	fd, err = openPath(unix.AT_FDCWD, dir)
-	return fd, func() { unix.Close(fd) }, err
+	return fd, func() { closeFD(fd) }, err
 }
 
 // makeStubs prepares what masks show: a folder and a file that nobody may
@@ -154,18 +154,18 @@ func (b *builder) makeStubs() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fs)
-	if err := unix.Mkdirat(fs, "d", 0); err != nil {
+	defer closeFD(fs)
+	if err := mkdirat(fs, "d", 0); err != nil {
 		return err
 	}
-	if err := unix.Mknodat(fs, "f", unix.S_IFREG, 0); err != nil {
+	if err := mkfile(fs, "f", 0); err != nil {
 		return err
 	}
 	at, err := openPath(unix.AT_FDCWD, "/dev")
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	if err := moveTo(fs, at); err != nil {
 		return err
 	}
@@ -179,18 +179,18 @@ func (b *builder) mask(m sandbox.Mount) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	name := "f"
 	if m.Dir {
 		name = "d"
 	}
-	tree, err := unix.OpenTree(b.stub, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	tree, err := openTree(b.stub, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(tree)
+	defer closeFD(tree)
 	attr := unix.MountAttr{Attr_set: attrRO | unix.MOUNT_ATTR_NOEXEC}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+	if err := mountSetattr(tree, "", unix.AT_EMPTY_PATH, attr); err != nil {
 		return err
 	}
 	return moveTo(tree, at)
@@ -201,12 +201,12 @@ func mountProc() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fs)
+	defer closeFD(fs)
 	at, err := openPath(unix.AT_FDCWD, "/proc")
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	return moveTo(fs, at)
 }
 
@@ -217,14 +217,14 @@ func (b *builder) mountDev() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fs)
+	defer closeFD(fs)
 	at, err := openPath(unix.AT_FDCWD, "/dev")
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer closeFD(at)
 	for _, d := range []string{"pts", "shm"} {
-		if err := unix.Mkdirat(fs, d, 0o755); err != nil {
+		if err := mkdirat(fs, d, 0o755); err != nil {
 			return err
 		}
 	}
@@ -232,12 +232,12 @@ func (b *builder) mountDev() error {
 		{"pts/ptmx", "ptmx"}, {"/proc/self/fd", "fd"}, {"/proc/self/fd/0", "stdin"},
 		{"/proc/self/fd/1", "stdout"}, {"/proc/self/fd/2", "stderr"}, {"/proc/kcore", "core"},
 	} {
-		if err := unix.Symlinkat(l[0], fs, l[1]); err != nil {
+		if err := symlinkat(l[0], fs, l[1]); err != nil {
 			return err
 		}
 	}
 	for _, d := range devNodes {
-		if err := unix.Mknodat(fs, d, unix.S_IFREG|0o666, 0); err != nil {
+		if err := mkfile(fs, d, 0o666); err != nil {
 			return err
 		}
 	}
@@ -248,13 +248,13 @@ func (b *builder) mountDev() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
+	defer closeFD(dir)
 	for i, d := range devNodes {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE}
-		if err := unix.MountSetattr(b.dev[i], "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		if err := mountSetattr(b.dev[i], "", unix.AT_EMPTY_PATH, attr); err != nil {
 			return err
 		}
-		if err := unix.MoveMount(b.dev[i], "", dir, d, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		if err := moveMount(b.dev[i], dir, d, 0); err != nil {
 			return err
 		}
 	}
@@ -262,35 +262,35 @@ func (b *builder) mountDev() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(pts)
-	if err := unix.MoveMount(pts, "", dir, "pts", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	defer closeFD(pts)
+	if err := moveMount(pts, dir, "pts", 0); err != nil {
 		return err
 	}
 	shm, err := newTmpfs(0o1777, "50%")
 	if err != nil {
 		return err
 	}
-	defer unix.Close(shm)
-	if err := unix.MoveMount(shm, "", dir, "shm", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	defer closeFD(shm)
+	if err := moveMount(shm, dir, "shm", 0); err != nil {
 		return err
 	}
 	seal := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &seal)
+	return mountSetattr(unix.AT_FDCWD, "/dev", 0, seal)
 }
 
 // release closes what is still held of the host's trees.
 func (b *builder) release() {
 	for _, fd := range b.trees {
-		unix.Close(fd)
+		closeFD(fd)
 	}
 	for _, fd := range b.old {
-		unix.Close(fd)
+		closeFD(fd)
 	}
 	for _, fd := range b.own {
-		unix.Close(fd)
+		closeFD(fd)
 	}
 	for _, fd := range b.dev {
-		unix.Close(fd)
+		closeFD(fd)
 	}
-	unix.Close(b.stub)
+	closeFD(b.stub)
 }

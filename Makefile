@@ -1,0 +1,34 @@
+# make test: everything CI checks. It installs what the tests need (as root,
+# on Debian or Ubuntu).
+export CGO_ENABLED = 0
+
+.PHONY: build test deps vet cross unit suite bench generate
+
+build:
+	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn
+
+test: deps vet cross unit suite
+
+deps:
+	scripts/install-test-deps.sh
+
+vet:
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
+	go vet ./...
+
+cross:
+	scripts/crossbuild.sh
+
+# Pure code and the library, with the race detector.
+unit:
+	CGO_ENABLED=1 go test -race . ./internal/policy/... ./internal/sandbox ./internal/gitdir/... ./internal/session/... ./cmd/...
+
+# The real program in the real kernel, as root and as an ordinary user.
+suite:
+	go test -timeout 20m ./...
+
+bench:
+	go run ./bench
+
+generate:
+	go generate ./...

@@ -1,0 +1,130 @@
+package bawn
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
+	"bawn/internal/session"
+)
+
+func unavailableHint() string { return linux.Hint() }
+
+// sandboxed is a command in a sandbox. session.Run has a goroutine of its
+// own, since it holds its thread for as long as the sandbox lives.
+type sandboxed struct {
+	started chan struct{} // closed when the command runs
+	done    chan struct{} // closed after result and err are set
+	result  session.Result
+	err     error
+
+	mu      sync.Mutex
+	process sandbox.Process // nil before the boundary stands and after the end
+	closed  bool
+	reads   sync.WaitGroup // calls of Next
+}
+
+func startSandboxed(j job) (running, error) {
+	s := &sandboxed{started: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		s.result, s.err = session.Run(j.ctx, session.Options{
+			Policy: j.policy, Host: j.host, Command: j.command, Stdio: j.stdio,
+			Backend: watched{linux.Backend{Launcher: linux.Launcher(j.launcher)}, s, j.release},
+		})
+	}()
+	select {
+	case <-s.started:
+		return s, nil
+	case <-s.done:
+	}
+	select {
+	case <-s.started: // it ran, and has ended already
+		return s, nil
+	default:
+	}
+	switch {
+	case s.err != nil:
+		return nil, public(s.err)
+	case s.result.Code == codeNotFound || s.result.Code == codeNotExecutable:
+		return nil, &ExecError{Code: s.result.Code, Reason: s.result.Reason}
+	}
+	return nil, public(errors.New(s.result.Reason))
+}
+
+func (s *sandboxed) wait() (int, error) {
+	<-s.done
+	return s.result.Code, s.err
+}
+
+func (s *sandboxed) signal(sig os.Signal) error {
+	n, ok := sig.(syscall.Signal)
+	if !ok || n <= 0 {
+		return errors.New("bawn: unsupported signal")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return os.ErrProcessDone
+	}
+	if err := s.process.Signal(int(n)); err != nil {
+		return os.ErrProcessDone // the sandbox no longer listens
+	}
+	return nil
+}
+
+// watched is a backend that tells a sandboxed what session.Run gets to see.
+type watched struct {
+	sandbox.Backend
+	s       *sandboxed
+	release func()
+}
+
+func (w watched) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	p, err := w.Backend.Start(spec, stdio)
+	if err != nil {
+		return nil, err
+	}
+	// The command has its streams now. Copies that stay open here would keep
+	// a reader from seeing the end of a stream that the command closes.
+	w.release()
+	w.s.mu.Lock()
+	w.s.process = p
+	w.s.mu.Unlock()
+	return watchedProcess{p, w.s}, nil
+}
+
+type watchedProcess struct {
+	sandbox.Process
+	s *sandboxed
+}
+
+func (p watchedProcess) Next() (sandbox.Event, error) {
+	p.s.mu.Lock()
+	if p.s.closed {
+		p.s.mu.Unlock()
+		return sandbox.Event{}, os.ErrClosed
+	}
+	p.s.reads.Add(1)
+	p.s.mu.Unlock()
+	defer p.s.reads.Done()
+	ev, err := p.Process.Next()
+	if err == nil && ev.Kind == sandbox.EventStarted {
+		close(p.s.started)
+	}
+	return ev, err
+}
+
+// Close ends the sandbox before it lets go of its descriptors: a Signal or a
+// Next that came later would reach one that is another sandbox's by then.
+func (p watchedProcess) Close() error {
+	p.s.mu.Lock()
+	p.s.process, p.s.closed = nil, true
+	p.s.mu.Unlock()
+	p.Kill() // a Next that still waits sees the end
+	p.s.reads.Wait()
+	return p.Process.Close()
+}

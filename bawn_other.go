@@ -1,0 +1,15 @@
+//go:build !linux
+
+package bawn
+
+import (
+	"runtime"
+
+	"bawn/internal/sandbox"
+)
+
+func unavailableHint() string { return sandbox.NoBackendHint(runtime.GOOS) }
+
+// startSandboxed refuses: there is no backend here, and running without one
+// would be running unprotected.
+func startSandboxed(job) (running, error) { return nil, public(sandbox.NoBackend(runtime.GOOS)) }

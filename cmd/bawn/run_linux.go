@@ -34,7 +34,7 @@ func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
-		Backend:    linux.Backend{Launcher: launcher},
+		Backend:    backend(f, launcher),
 		Stdio:      stdio,
 		Foreground: true,
 	})
@@ -45,4 +45,17 @@ func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string
 		warn("%s", res.Reason)
 	}
 	return res.Code
+}
+
+// backend is the boundary that was asked for; --allow-weaker adds what to do
+// where none can be made.
+func backend(f *runFlags, launcher linux.Launcher) sandbox.Backend {
+	if !f.allowWeaker {
+		return linux.Backend{Launcher: launcher}
+	}
+	b := linux.Fallback{Launcher: launcher}
+	if !f.quiet {
+		b.Notice = func(line string) { warn("%s", line) }
+	}
+	return b
 }

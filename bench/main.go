@@ -1,0 +1,130 @@
+//go:build linux
+
+// Command bench compares bawn with raw bubblewrap, side by side: all rows of
+// a section run interleaved in one process table, so that a noisy machine
+// disturbs them alike. It prints medians and the ratios that bawn promises.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
+	long := flag.Bool("long", true, "also the rows of several seconds each")
+	flag.Parse()
+	if err := run(*runs, *long); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(runs int, long bool) error {
+	base := ""
+	if os.Getuid() == 0 {
+		base = "/opt" // not below /tmp, which is private in the sandbox
+	}
+	dir, err := os.MkdirTemp(base, "bawn-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := bench{dir: dir, bawn: filepath.Join(dir, "bawn")}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.bawn, "bawn/cmd/bawn")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	facts()
+	for _, section := range []func() error{
+		func() error { return b.start(runs) },
+		func() error { return b.paths(runs / 2) },
+		b.memory, b.packageInit,
+	} {
+		if err := section(); err != nil {
+			return err
+		}
+	}
+	if long {
+		return b.work()
+	}
+	return nil
+}
+
+type bench struct{ dir, bawn string }
+
+// row is one command to time.
+type row struct {
+	name string
+	args []string
+	dir  string
+	env  []string
+	got  []time.Duration
+}
+
+// measure runs all rows in turn, so that each sees the same noise.
+func measure(rows []*row, rounds int) error {
+	for i := range rounds + 3 {
+		for _, r := range rows {
+			cmd := exec.Command(r.args[0], r.args[1:]...)
+			cmd.Dir, cmd.Env = r.dir, r.env
+			begin := time.Now()
+			out, err := cmd.CombinedOutput()
+			took := time.Since(begin)
+			if err != nil {
+				return fmt.Errorf("%s: %w\n%s", r.name, err, out)
+			}
+			if i >= 3 { // the first rounds warm the caches
+				r.got = append(r.got, took)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *row) median() time.Duration {
+	s := slices.Sorted(slices.Values(r.got))
+	return s[len(s)/2]
+}
+
+func (r *row) min() time.Duration { return slices.Min(r.got) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
+
+func table(title string, rows []*row, base map[string]*row) {
+	fmt.Printf("\n%s\n", title)
+	w := 0
+	for _, r := range rows {
+		w = max(w, len(r.name))
+	}
+	fmt.Printf("  %-*s  %8s  %8s\n", w, "", "median", "min")
+	for _, r := range rows {
+		fmt.Printf("  %-*s  %5s ms  %5s ms", w, r.name, ms(r.median()), ms(r.min()))
+		if b := base[r.name]; b != nil {
+			fmt.Printf("  %.2f x %s", float64(r.median())/float64(b.median()), b.name)
+		}
+		fmt.Println()
+	}
+}
+
+// facts prints what the figures depend on.
+func facts() {
+	read := func(f string) string { b, _ := os.ReadFile(f); return strings.TrimSpace(string(b)) }
+	cpu := ""
+	for line := range strings.Lines(read("/proc/cpuinfo")) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+			cpu = strings.TrimSpace(v)
+			break
+		}
+	}
+	bw, _ := exec.Command("bwrap", "--version").Output()
+	fmt.Printf("kernel %s, %s, %s, uid %d, load %s\n", read("/proc/sys/kernel/osrelease"), cpu,
+		strings.TrimSpace(string(bw)), os.Getuid(), read("/proc/loadavg"))
+}

@@ -1,0 +1,118 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memory adds up the proportional set size of the whole tree while the
+// command waits.
+func (b *bench) memory() error {
+	home := filepath.Join(b.dir, "home")
+	ws := filepath.Join(home, "src", "project")
+	cmd := exec.Command(b.bawn, "run", "--launcher", "native", "--", "/bin/sh", "-c", "echo ready; read x")
+	cmd.Dir, cmd.Env = ws, environ(home, ws)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	if _, err := out.Read(make([]byte, 16)); err != nil {
+		return err
+	}
+	pids := tree(cmd.Process.Pid)
+	total := 0.0
+	for _, pid := range pids {
+		kb, err := pss(pid)
+		if err != nil {
+			return err
+		}
+		total += kb / 1024
+	}
+	fmt.Printf("\nMemory\n")
+	verdict(fmt.Sprintf("PSS of the whole tree (%d processes): %.1f MB", len(pids), total), total <= 15, "at most 15 MB")
+	return nil
+}
+
+// tree lists pid and its descendants.
+func tree(pid int) []int {
+	out := []int{pid}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, t := range tasks {
+		data, _ := os.ReadFile(t)
+		for _, c := range strings.Fields(string(data)) {
+			if n, err := strconv.Atoi(c); err == nil {
+				out = append(out, tree(n)...)
+			}
+		}
+	}
+	return out
+}
+
+func pss(pid int) (float64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "Pss:" {
+			return strconv.ParseFloat(f[1], 64)
+		}
+	}
+	return 0, fmt.Errorf("no Pss for process %d", pid)
+}
+
+// initTime is the median over several starts of the sum that the runtime
+// prints with GODEBUG=inittrace=1.
+func initTime(path string, args ...string) (ms float64, packages int, err error) {
+	var got []float64
+	for range 21 {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		var text strings.Builder
+		cmd.Stderr = &text
+		if err := cmd.Run(); err != nil {
+			return 0, 0, err
+		}
+		total, n := sumInit(text.String())
+		got, packages = append(got, total), n
+	}
+	slices.Sort(got)
+	return got[len(got)/2], packages, nil
+}
+
+// stageInit counts what a stage initialises before it takes over: it is
+// started as pid 1 of a pid namespace with a mark it refuses.
+func (b *bench) stageInit() (ms float64, packages int, err error) {
+	var got []float64
+	for range 21 {
+		cmd := exec.Command("unshare", "-Urpf", b.bawn)
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "BAWN_STAGE=bench")
+		var text strings.Builder
+		cmd.Stderr, cmd.Stdout = &text, io.Discard
+		_ = cmd.Run() // refuses: not started by a launcher
+		total, n := sumInit(text.String())
+		if n == 0 {
+			return 0, 0, fmt.Errorf("the stage printed no initialisation: %q", text.String())
+		}
+		got, packages = append(got, total), n
+	}
+	slices.Sort(got)
+	return got[len(got)/2], packages, nil
+}

@@ -297,6 +297,7 @@ var envSecrets = [...]struct {
 	{"SOPS_AGE_KEY_FILE", "", true, "age keys"},
 	{"XDG_CONFIG_HOME", "bawn", false, "bawn's settings"},
 	{"XDG_STATE_HOME", "bawn", false, "bawn's state"},
+	{"XDG_RUNTIME_DIR", "bawn", false, "bawn's sockets"},
 	{"XDG_CONFIG_HOME", "gh", false, "GitHub CLI token"},
 	{"XDG_CONFIG_HOME", "gcloud", false, "Google Cloud credentials"},
 	{"XDG_CONFIG_HOME", "git/credentials", true, "git credentials"},

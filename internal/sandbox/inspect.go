@@ -49,12 +49,11 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if c.Tier == policy.Open {
 		return c, in.host, nil
 	}
+	in.workspace = c.Workspace
 	c.Homes = in.homes()
 	c.Hidden = in.hidden(c.Homes)
 	if len(c.Homes) > 0 {
-		for _, rule := range policy.Caches(c.Homes[0], in.getenv) {
-			c.Caches = append(c.Caches, in.cache(rule)...)
-		}
+		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), append([]string{c.Workspace}, c.AddDirs...))
 	}
 	in.protect(&c)
 	c.Hidden = in.dropAbsent(c)
@@ -64,8 +63,9 @@ func Inspect(r Request) (policy.Config, Host, error) {
 }
 
 type inspector struct {
-	host   Host
-	getenv func(string) string
+	host      Host
+	getenv    func(string) string
+	workspace string
 }
 
 // realFolder resolves a folder that the caller named. Every error names it.
@@ -157,25 +157,32 @@ func (in *inspector) hidden(homes []string) []policy.PathRule {
 		}
 	}
 	n := len(rules)
-	for _, r := range rules[:n:n] {
+	for i, r := range rules[:n:n] {
 		k := in.kind(r.Path)
 		if k == KindDir && !r.File {
 			rules = append(rules, in.linkedKeys(r, homes)...)
 		}
-		if k != KindLink && !in.linkAbove(r.Path) {
+		above := in.linkAbove(r.Path)
+		if k != KindLink && !above {
 			continue // its path is its real path
 		}
-		real := ""
-		if k == KindNone {
-			real = in.throughLink(r.Path)
-		} else if p, err := filepath.EvalSymlinks(r.Path); err == nil {
-			real = p
+		// A link to nothing counts where it leads: the host may make that.
+		real, err := RealPath(r.Path)
+		if err != nil || real == r.Path || real == "/" {
+			continue
 		}
-		if real != "" && real != r.Path && real != "/" {
-			twin := r
-			twin.Path = real
+		for _, h := range homes {
+			if dir := policy.Parent(real); policy.Inside(dir, h) {
+				in.listTo(h, dir)
+			}
+		}
+		in.kind(real)
+		twin := r
+		twin.Path = real
+		if above {
+			rules[i] = twin // no mount can go through the link above
+		} else {
 			rules = append(rules, twin)
-			in.kind(real)
 		}
 	}
 	return rules
@@ -191,25 +198,9 @@ func (in *inspector) linkAbove(path string) bool {
 	return false
 }
 
-// throughLink gives the real path of a name that does not exist where a
-// folder on its way is a symbolic link; "" otherwise.
-func (in *inspector) throughLink(path string) string {
-	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
-		switch in.kind(d) {
-		case KindNone:
-			continue
-		case KindLink:
-			if real, err := filepath.EvalSymlinks(d); err == nil {
-				return real + path[len(d):]
-			}
-		}
-		return ""
-	}
-	return ""
-}
-
-// linkedKeys hides the files that links inside a credential folder lead to
-// (dotfile managers keep ~/.aws/credentials elsewhere in the home).
+// linkedKeys hides what links inside a credential folder lead to (dotfile
+// managers keep ~/.aws/credentials elsewhere): files anywhere but in the
+// system's folders, folders in the home.
 func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.PathRule {
 	var out []policy.PathRule
 	for _, h := range homes {
@@ -221,37 +212,18 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 				continue
 			}
 			real, err := filepath.EvalSymlinks(r.Path + "/" + e.Name)
-			if err != nil || !policy.Inside(real, h) {
+			if err != nil || systemPath(real) {
 				continue
 			}
-			if st, err := os.Stat(real); err == nil && st.Mode().IsRegular() {
+			k := in.kind(real)
+			if k == KindFile || k == KindDir && policy.Inside(real, h) && !policy.Inside(h, real) && !policy.Inside(in.workspace, real) {
 				twin := r
-				twin.Path, twin.File = real, true
-				in.kind(real)
+				twin.Path, twin.File = real, k == KindFile
 				out = append(out, twin)
 			}
 		}
 	}
 	return out
-}
-
-// cache resolves a cache folder; one that is a link also counts where it
-// leads, if that is a place of its own.
-func (in *inspector) cache(r policy.PathRule) []policy.PathRule {
-	k := in.kind(r.Path)
-	if k != KindLink && !in.linkAbove(r.Path) {
-		return []policy.PathRule{r}
-	}
-	if k == KindNone {
-		if real := in.throughLink(r.Path); real != "" {
-			r.Path = real
-			in.kind(real)
-		}
-	} else if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
-		r.Path = real
-		in.kind(real)
-	}
-	return []policy.PathRule{r}
 }
 
 // protect finds what must stay read-only inside the writable folders.
@@ -263,6 +235,14 @@ func (in *inspector) protect(c *policy.Config) {
 			k := in.kind(r.Path)
 			if k == KindNone {
 				continue
+			}
+			if in.linkAbove(r.Path) {
+				// No mount can go through a link; the real place is held.
+				real, err := filepath.EvalSymlinks(r.Path)
+				if err != nil {
+					continue
+				}
+				r.Path, k = real, in.kind(real)
 			}
 			in.pinParents(r.Path, d)
 			c.Protected = append(c.Protected, r)
@@ -302,7 +282,8 @@ func (in *inspector) pinParents(path, root string) {
 	}
 }
 
-// dropAbsent removes hidden names that do not exist inside writable folders:
+// dropAbsent pins the folders above hidden places inside writable folders:
+// renamed, they would take the secret out of its name. It removes hidden names that do not exist inside writable folders:
 // no mount can hold a name there, so saying it is hidden would be a claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 	writable := append([]string(nil), c.AddDirs...)
@@ -317,12 +298,14 @@ func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 	out := c.Hidden[:0:0]
 next:
 	for _, r := range c.Hidden {
-		if in.kind(r.Path) == KindNone {
-			for _, d := range writable {
-				if policy.Inside(r.Path, d) {
-					continue next
-				}
+		for _, d := range writable {
+			if !policy.Inside(r.Path, d) {
+				continue
 			}
+			if in.kind(r.Path) == KindNone {
+				continue next
+			}
+			in.pinParents(r.Path, d)
 		}
 		out = append(out, r)
 	}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"bawn/internal/policy"
+)
+
+// caches resolves the cache folders. A link that lies where a sandboxed
+// command may write is followed only to where it may write anyway: else one
+// command could plant ~/.cache/pip → ~/.config/autostart, and the next would
+// find that folder writable.
+func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy.PathRule {
+	// Outer folders first: what they make writable counts for the inner ones.
+	sort.SliceStable(rules, func(i, j int) bool { return len(rules[i].Path) < len(rules[j].Path) })
+	out := rules[:0:0]
+	for _, r := range rules {
+		if in.kind(r.Path) == KindLink || in.linkAbove(r.Path) {
+			real, planted, err := follow(r.Path, writable)
+			switch {
+			case err != nil:
+				continue
+			case planted && !insideAny(real, writable):
+				in.host.Warnings = append(in.host.Warnings, fmt.Sprintf(
+					"%s: not writable, since a link that a sandboxed command could have made leads to %s; --add-dir opens that folder", r.Path, real))
+				continue
+			}
+			r.Path = real
+			in.kind(real)
+		}
+		writable = append(writable, r.Path)
+		out = append(out, r)
+	}
+	return out
+}
+
+// follow resolves path as far as it exists; planted reports whether a link on
+// the way lies inside one of the writable folders.
+func follow(path string, writable []string) (real string, planted bool, err error) {
+	real = "/"
+	links := 0
+	for rest := strings.Split(path, "/"); len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			real = policy.Parent(real)
+			continue
+		}
+		next := filepath.Join(real, name)
+		text, err := os.Readlink(next)
+		if err != nil { // no link, or nothing there
+			real = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", false, errLoop
+		}
+		planted = planted || insideAny(real, writable)
+		if filepath.IsAbs(text) {
+			real = "/"
+		}
+		rest = append(strings.Split(text, "/"), rest...)
+	}
+	return real, planted, nil
+}
+
+func insideAny(path string, dirs []string) bool {
+	for _, d := range dirs {
+		if policy.Inside(path, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemPath reports whether path lies in a folder of the system's own, where
+// no user keeps a credential.
+func systemPath(path string) bool {
+	for _, d := range [...]string{"/usr", "/nix", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/sys", "/dev", "/run"} {
+		if policy.Inside(path, d) {
+			return true
+		}
+	}
+	return false
+}

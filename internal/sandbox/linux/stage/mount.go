@@ -22,7 +22,8 @@ type builder struct {
 	own   map[string]int     // skeleton → the folder of our tmpfs
 	made  map[string]bool    // mount points so far → whether the tree is ours to create names in
 	dev   [len(devNodes)]int // clones of the host's device nodes
-	stub  int                // folder with the two stubs of masks
+	pool  pool               // writable folders: temp, shared memory, caches of one run
+	frame pool               // folders that are read-only once filled, and the stubs of masks
 }
 
 var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
@@ -63,8 +64,8 @@ func build(mounts []sandbox.Mount) error {
 	if err := mountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, all); err != nil {
 		return unavailable(fmt.Errorf("make the root read-only: %w", err))
 	}
-	if err := b.makeStubs(); err != nil {
-		return fmt.Errorf("prepare masks: %w", err)
+	if err := b.makePools(); err != nil {
+		return fmt.Errorf("prepare private folders: %w", err)
 	}
 	for i, m := range mounts {
 		err := b.step(i, m)
@@ -273,25 +274,19 @@ func makeEntry(parent int, name string, dir bool) error {
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func (b *builder) tmpfs(m sandbox.Mount) error {
-	fs, err := newTmpfs(m.Mode, "50%")
+	tree, err := b.pool.folder(m.Mode)
 	if err != nil {
 		return err
 	}
-	defer closeFD(fs)
-	if err := b.attach(fs, m.Target, true); err != nil {
+	defer closeFD(tree)
+	if err := b.attach(tree, m.Target, true); err != nil {
 		return err
 	}
 	b.made[m.Target] = true
 	return nil
 }
 
-// newTmpfs makes a detached tmpfs. size is tmpfs's own option; the number of
-// inodes is bounded too, since each costs kernel memory.
-func newTmpfs(mode uint32, size string) (int, error) {
-	return newMount("tmpfs", attrBase,
-		"size", size, "nr_inodes", "1000000", "mode", fmt.Sprintf("%o", mode))
-}
-
+// newMount makes a detached file system of a kind, with options in pairs.
 func newMount(kind string, attr int, options ...string) (int, error) {
 	ctx, err := fsopen(kind)
 	if err != nil {

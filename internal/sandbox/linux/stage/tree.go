@@ -23,7 +23,7 @@ func (b *builder) skeleton(m sandbox.Mount) error {
 		b.own[m.Target] = fd
 		return nil
 	}
-	fs, err := newTmpfs(m.Mode, "16m")
+	fs, err := b.frame.folder(m.Mode)
 	if err != nil {
 		return err
 	}
@@ -147,32 +147,6 @@ func (b *builder) parent(path string) (fd int, done func(), err error) {
 	return fd, func() { closeFD(fd) }, err
 }
 
-// makeStubs prepares what masks show: a folder and a file that nobody may
-// open. They live where /dev will cover them.
-func (b *builder) makeStubs() error {
-	fs, err := newTmpfs(0o755, "4k")
-	if err != nil {
-		return err
-	}
-	defer closeFD(fs)
-	if err := mkdirat(fs, "d", 0); err != nil {
-		return err
-	}
-	if err := mkfile(fs, "f", 0); err != nil {
-		return err
-	}
-	at, err := openPath(unix.AT_FDCWD, "/dev")
-	if err != nil {
-		return err
-	}
-	defer closeFD(at)
-	if err := moveTo(fs, at); err != nil {
-		return err
-	}
-	b.stub, err = openPath(unix.AT_FDCWD, "/dev")
-	return err
-}
-
 // mask covers an existing path with the stub of its kind.
 func (b *builder) mask(m sandbox.Mount) error {
 	at, err := openPath(unix.AT_FDCWD, m.Target)
@@ -184,7 +158,7 @@ func (b *builder) mask(m sandbox.Mount) error {
 	if m.Dir {
 		name = "d"
 	}
-	tree, err := openTree(b.stub, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	tree, err := openTree(b.frame.dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return err
 	}
@@ -213,7 +187,7 @@ func mountProc() error {
 // mountDev covers /dev with the harmless nodes, a devpts of the sandbox's
 // own, shared memory, and the links to standard descriptors.
 func (b *builder) mountDev() error {
-	fs, err := newMount("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "size", "64k", "mode", "755")
+	fs, err := b.frame.folder(0o755)
 	if err != nil {
 		return err
 	}
@@ -266,7 +240,7 @@ func (b *builder) mountDev() error {
 	if err := moveMount(pts, dir, "pts", 0); err != nil {
 		return err
 	}
-	shm, err := newTmpfs(0o1777, "50%")
+	shm, err := b.pool.folder(0o1777)
 	if err != nil {
 		return err
 	}
@@ -274,7 +248,7 @@ func (b *builder) mountDev() error {
 	if err := moveMount(shm, dir, "shm", 0); err != nil {
 		return err
 	}
-	seal := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	seal := unix.MountAttr{Attr_set: attrRO | unix.MOUNT_ATTR_NOEXEC}
 	return mountSetattr(unix.AT_FDCWD, "/dev", 0, seal)
 }
 
@@ -292,5 +266,6 @@ func (b *builder) release() {
 	for _, fd := range b.dev {
 		closeFD(fd)
 	}
-	closeFD(b.stub)
+	closeFD(b.pool.dir)
+	closeFD(b.frame.dir)
 }

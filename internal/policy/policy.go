@@ -139,6 +139,21 @@ func New(c Config) (Policy, error) {
 			return Policy{}, err
 		}
 	}
+	// Where git keeps its files is what the workspace says: it opens nothing
+	// that a person could not open by name.
+	var gitDirs []string
+	for _, d := range c.GitDirs {
+		err := checkFolder("git directory", d, c)
+		if err == nil && !IsClean(d) {
+			err = &RefusedError{What: fmt.Sprintf("git directory %q", d), Why: "not an absolute clean path"}
+		}
+		if err != nil {
+			p.warnings = append(p.warnings, err.Error()+"; git cannot write there")
+			continue
+		}
+		gitDirs = append(gitDirs, d)
+	}
+	c.GitDirs = gitDirs
 	p.files = NewTable(c.rules())
 	return p, nil
 }
@@ -235,7 +250,11 @@ func (c Config) rules() []PathRule {
 			rs = append(rs, fixed(d, ReadWrite, "git-dir", "the git directory of this working tree"))
 		}
 	}
-	rs = append(rs, c.Protected...)
+	for _, r := range c.Protected {
+		if !insideHidden(r.Path, c.Hidden) {
+			rs = append(rs, r)
+		}
+	}
 	return append(rs, c.Hidden...)
 }
 

@@ -139,7 +139,7 @@ func (pl *planner) dirs(root, dir string) {
 func (pl *planner) skeletons() {
 	set := map[string]bool{}
 	for _, home := range pl.homes {
-		if pl.host.isDir(home) && pl.table.Lookup(home).Access != policy.ReadWrite {
+		if pl.host.isDir(home) && pl.table.Lookup(home).Access != policy.ReadWrite && !pl.inWritable(home) {
 			set[home] = true
 		}
 		for _, r := range pl.table.Below(home) {
@@ -147,7 +147,7 @@ func (pl *planner) skeletons() {
 				continue
 			}
 			for d := policy.Parent(r.Path); policy.Inside(d, home) && !set[d]; d = policy.Parent(d) {
-				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly {
+				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly || pl.inWritable(d) {
 					continue
 				}
 				if r.Access == policy.ReadWrite && pl.host.exists(r.Path) {
@@ -169,7 +169,11 @@ func (pl *planner) skeletons() {
 		pl.skeleton[d] = true
 	}
 	for _, d := range dirs {
-		pl.add(Mount{Op: OpSkeleton, Target: d, Mode: pl.host.Modes[d]})
+		mode, known := pl.host.Modes[d]
+		if !known {
+			mode = 0o755 // a home that cannot be listed may still be passed through
+		}
+		pl.add(Mount{Op: OpSkeleton, Target: d, Mode: mode})
 		for _, e := range pl.host.Dirs[d] {
 			pl.child(d, e)
 		}
@@ -186,7 +190,7 @@ func (pl *planner) child(dir string, e Entry) {
 	case r.Access == policy.Hidden:
 		if data, ok := pl.host.Copies[path]; ok {
 			pl.add(Mount{Op: OpFile, Target: path, Mode: 0o600, Data: data})
-		} else if e.Kind == KindDir {
+		} else if e.Kind == KindDir || e.Kind == KindLink && !r.File {
 			pl.add(Mount{Op: OpDir, Target: path, Mode: 0})
 		} else {
 			pl.add(Mount{Op: OpFile, Target: path, Mode: 0})
@@ -210,8 +214,9 @@ func (pl *planner) writable() {
 		outer := pl.table.Lookup(policy.Parent(r.Path))
 		switch {
 		case pl.host.isDir(r.Path):
-			// Inside a writable place it is writable already.
-			if outer.Access != policy.ReadWrite {
+			// Inside a writable place it is writable already, or restrict
+			// binds it once more over what narrows that place.
+			if outer.Access != policy.ReadWrite && !pl.inWritable(r.Path) {
 				pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
 			}
 		case pl.host.exists(r.Path):
@@ -222,6 +227,17 @@ func (pl *planner) writable() {
 			pl.add(Mount{Op: OpTmpfs, Target: r.Path, Mode: 0o700})
 		}
 	}
+}
+
+// inWritable reports whether a folder above path is bound by writable; the
+// temp folders are not, since they come before everything else.
+func (pl *planner) inWritable(path string) bool {
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		if r, ok := pl.table.At(d); ok && r.Access == policy.ReadWrite && pl.host.isDir(d) && d != "/tmp" && d != "/var/tmp" {
+			return true
+		}
+	}
+	return false
 }
 
 // inSkeleton reports whether the deepest existing folder above path is a
@@ -268,12 +284,16 @@ func (pl *planner) restrict() {
 		outer := pl.table.Lookup(policy.Parent(r.Path))
 		dir := pl.host.isDir(r.Path)
 		switch {
+		case pl.skeleton[r.Path]:
+			// Sealed, and a mount point or a name in one.
 		case r.Access == policy.ReadOnly && outer.Access == policy.ReadWrite:
-			if pl.host.Kinds[r.Path] == KindDir || pl.host.Kinds[r.Path] == KindFile {
+			if pl.host.Kinds[r.Path] != KindLink { // nothing can be mounted on a link
 				add(r.Path, Mount{Op: OpPin, Target: r.Path, Dir: dir})
 			}
+		case r.Access == policy.ReadWrite && dir && outer.Access != policy.ReadWrite && pl.inWritable(r.Path):
+			add(r.Path, Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
 		case r.Access == policy.Hidden && outer.Access != policy.Hidden && !pl.skeleton[policy.Parent(r.Path)]:
-			if outer.Access != policy.Private && pl.host.Kinds[r.Path] != KindLink {
+			if outer.Access != policy.Private && pl.host.Kinds[r.Path] != KindLink && !pl.gone(r.Path) {
 				add(r.Path, Mount{Op: OpMask, Target: r.Path, Dir: dir})
 			}
 		}
@@ -285,18 +305,26 @@ func (pl *planner) restrict() {
 	}
 	sort.SliceStable(steps, func(i, j int) bool { return steps[i].path < steps[j].path })
 	for i, s := range steps {
-		if i > 0 && s.path == steps[i-1].path {
-			// A pin and a rule for one path: the rule is the stricter.
-			if s.m.Op == OpPin && s.m.Write {
-				continue
-			}
-			if p := &pl.out[len(pl.out)-1]; p.Op == OpPin && p.Write {
-				*p = s.m
-			}
+		if i == 0 || s.path != steps[i-1].path {
+			pl.add(s.m)
 			continue
 		}
-		pl.add(s.m)
+		// Several for one path: the strictest, which must hold if any must.
+		if p := &pl.out[len(pl.out)-1]; strictness(s.m) > strictness(*p) {
+			s.m.Try = s.m.Try && p.Try
+			*p = s.m
+		}
 	}
+}
+
+func strictness(m Mount) int {
+	switch {
+	case m.Op == OpMask:
+		return 2
+	case m.Write:
+		return 0
+	}
+	return 1
 }
 
 // gone reports whether path lies in a place that the sandbox replaces.

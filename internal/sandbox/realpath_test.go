@@ -1,0 +1,49 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRealPath(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(root+"/a/b", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"dir": "a/b", "abs": root + "/a", "gone": "nowhere", "far": root + "/x/y", "chain": "gone", "up": "a/b/../../z",
+		"a/b/back": "../../q", "dirgone": "dir/new", "loop": "loop", "one": "two", "two": "one",
+	} {
+		if err := os.Symlink(target, root+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for in, want := range map[string]string{
+		"a/b": "/a/b", "a/b/new/er": "/a/b/new/er", "dir": "/a/b", "dir/new": "/a/b/new", "abs/b": "/a/b", "gone": "/nowhere",
+		"gone/x": "/nowhere/x", "far": "/x/y", "chain": "/nowhere", "chain/x": "/nowhere/x", "up": "/z", "dir/back": "/q",
+		"dirgone": "/a/b/new", "a//b/./new": "/a/b/new", "loop": "", "loop/x": "", "one": "", "": "", "a\x00": "",
+	} {
+		path := root + "/" + in
+		if in == "" {
+			path = ""
+		}
+		got, err := RealPath(path)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q: %q", in, got)
+			}
+		} else if err != nil || got != root+want {
+			t.Errorf("%q: %q, %v, want %q", in, got, err, root+want)
+		}
+	}
+	t.Chdir(root)
+	if got, err := RealPath("dir/new"); err != nil || got != root+"/a/b/new" {
+		t.Errorf("relative: %q, %v", got, err)
+	}
+}

@@ -116,7 +116,7 @@ func (b *bench) paths(runs int) error {
 			}
 		}
 		rows = append(rows, &row{
-			name: fmt.Sprintf("%d modules, %d protected paths", modules, 2*modules),
+			name: fmt.Sprintf("%d modules, %d protected paths", modules, 3*modules),
 			args: []string{b.bawn, "run", "--launcher", "native", "--", "/bin/true"}, dir: ws, env: environ(home, ws),
 		})
 	}
@@ -139,7 +139,7 @@ func (b *bench) paths(runs int) error {
 		return err
 	}
 	table("Protected paths and size of the workspace (native)", rows, map[string]*row{full.name: empty})
-	per := float64(rows[2].median()-rows[0].median()) / 200 / 1e3
+	per := float64(rows[2].median()-rows[0].median()) / 300 / 1e3
 	verdict(fmt.Sprintf("each further protected path: %.1f µs", per), per <= 15, "at most 15")
 	r := float64(full.median()) / float64(empty.median())
 	verdict(fmt.Sprintf("20,000 files / empty: %.2f", r), r <= 1.1, "no growth: within 10 % noise")

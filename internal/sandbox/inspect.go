@@ -286,7 +286,8 @@ func (in *inspector) pinParents(path, root string) {
 // renamed, they would take the secret out of its name. It removes hidden names that do not exist inside writable folders:
 // no mount can hold a name there, so saying it is hidden would be a claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
-	writable := append([]string(nil), c.AddDirs...)
+	// An added folder that would hold one is refused, as the workspace is.
+	var writable []string
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
 			if in.kind(r.Path) == KindDir {

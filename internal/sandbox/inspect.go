@@ -55,7 +55,9 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if len(c.Homes) > 0 {
 		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), append([]string{c.Workspace}, c.AddDirs...))
 	}
-	in.protect(&c)
+	if err := in.protect(&c); err != nil {
+		return c, in.host, err
+	}
 	c.Hidden = in.dropAbsent(c)
 	in.system(&c)
 	in.copies(c.Homes)
@@ -227,7 +229,7 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 }
 
 // protect finds what must stay read-only inside the writable folders.
-func (in *inspector) protect(c *policy.Config) {
+func (in *inspector) protect(c *policy.Config) error {
 	dirs := append([]string{c.Workspace}, c.AddDirs...)
 	for _, d := range dirs {
 		in.kind(d)
@@ -258,8 +260,10 @@ func (in *inspector) protect(c *policy.Config) {
 		}
 		repo, err := gitdir.Discover(d)
 		if err != nil {
-			in.host.Warnings = append(in.host.Warnings, "git: "+err.Error())
-			continue
+			return &policy.RefusedError{
+				What: fmt.Sprintf("folder %q", d), Why: "its git directories cannot be protected: " + err.Error(),
+				Lift: "mend the repository, or name another folder with -C DIR",
+			}
 		}
 		in.host.Warnings = append(in.host.Warnings, repo.Warnings...)
 		for _, w := range repo.Writable {
@@ -272,6 +276,7 @@ func (in *inspector) protect(c *policy.Config) {
 		}
 		in.host.Pins = append(in.host.Pins, repo.Pins...)
 	}
+	return nil
 }
 
 // pinParents pins the folders between root and path.
@@ -283,8 +288,9 @@ func (in *inspector) pinParents(path, root string) {
 }
 
 // dropAbsent pins the folders above hidden places inside writable folders:
-// renamed, they would take the secret out of its name. It removes hidden names that do not exist inside writable folders:
-// no mount can hold a name there, so saying it is hidden would be a claim.
+// renamed, they would take the secret out of its name. It removes hidden names
+// that do not exist there: no mount can hold them, so saying so would be a
+// claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 	// An added folder that would hold one is refused, as the workspace is.
 	var writable []string

@@ -168,21 +168,8 @@ func checkFolder(kind, dir string, c Config) error {
 		return &RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why, Lift: lift}
 	}
 	const pick = "name a project folder with -C DIR"
-	for _, h := range c.Homes {
-		if dir == h {
-			return refuse("it is a home folder, which holds credentials and start-up files", pick)
-		}
-		if Inside(h, dir) {
-			return refuse("it holds the home folder "+h, pick)
-		}
-	}
-	for _, r := range reserved {
-		if Inside(dir, r) && !Inside(dir, "/run/media") {
-			return refuse(r+" belongs to the system and is private in the sandbox", pick)
-		}
-	}
-	if dir == "/tmp" || dir == "/var/tmp" || dir == "/var" || dir == "/usr" || dir == "/etc" {
-		return refuse("it is shared by the whole system", "make a folder in it, or "+pick)
+	if why := tooWide(dir, c.Homes); why != "" {
+		return refuse(why, pick)
 	}
 	for _, cache := range c.Caches {
 		if Inside(dir, cache.Path) {
@@ -203,6 +190,28 @@ func checkFolder(kind, dir string, c Config) error {
 		}
 	}
 	return nil
+}
+
+// tooWide says why a folder may never be writable, whatever it holds.
+func tooWide(dir string, homes []string) string {
+	for _, h := range homes {
+		if dir == h {
+			return "it is a home folder, which holds credentials and start-up files"
+		}
+		if Inside(h, dir) {
+			return "it holds the home folder " + h
+		}
+	}
+	for _, r := range reserved {
+		if Inside(dir, r) && !Inside(dir, "/run/media") {
+			return r + " belongs to the system and is private in the sandbox"
+		}
+	}
+	switch dir {
+	case "/", "/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/bin", "/sbin", "/lib", "/home":
+		return "it is shared by the whole system; make a folder in it"
+	}
+	return ""
 }
 
 func (c Config) rules() []PathRule {
@@ -242,7 +251,8 @@ func (c Config) rules() []PathRule {
 	}
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
-			if !insideHidden(r.Path, c.Hidden) {
+			// A variable may name any folder as a cache.
+			if tooWide(r.Path, c.Homes) == "" && !insideHidden(r.Path, c.Hidden) {
 				rs = append(rs, r)
 			}
 		}

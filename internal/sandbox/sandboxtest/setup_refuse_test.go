@@ -1,0 +1,134 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// setupRefused holds that nothing ran, and that one line says why and what
+// would change it.
+func setupRefused(t *testing.T, b *Box, r Result, words ...string) {
+	t.Helper()
+	if r.Code != 125 || r.Stdout != "" {
+		t.Errorf("exit %d, stdout %q: want 125 and nothing", r.Code, r.Stdout)
+	}
+	if _, err := os.Lstat(b.Workspace + "/in"); err == nil {
+		t.Error("the command ran")
+	}
+	if strings.Count(r.Stderr, "\n") != 1 || !strings.HasPrefix(r.Stderr, "bawn: ") {
+		t.Errorf("want one line, got:\n%s", r.Stderr)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.Stderr, w) {
+			t.Errorf("%q is not in: %s", w, r.Stderr)
+		}
+	}
+}
+
+// A command that proves that it ran, and shows no harm.
+var setupProof = []string{"sh", "-c", "echo ran >in; echo ran"}
+
+func setupRan(t *testing.T, b *Box, r Result) {
+	t.Helper()
+	r.OK(t)
+	if data, err := os.ReadFile(b.Workspace + "/in"); err != nil || string(data) != "ran\n" || r.Stdout != "ran\n" {
+		t.Errorf("in: %q, %v; stdout %q", data, err, r.Stdout)
+	}
+}
+
+// Without user namespaces no launcher may run anything, least of all
+// unprotected. The twins: the same command on the whole machine, and open.
+func TestB125_NoUserNamespaces(t *testing.T) {
+	for _, m := range setupNoNamespaces() {
+		fix := "sysctl user.max_user_namespaces="
+		if m.filter != nil {
+			fix = "allow user namespaces"
+		}
+		for _, l := range []string{"auto", "native", "bwrap"} {
+			t.Run(m.name+"/"+l, func(t *testing.T) {
+				b := New(t, l)
+				for _, extra := range [][]string{nil, {"--tier", "airlock"}, {"--sandbox", "read-only"}} {
+					args := append(append([]string{"run", "-q", "--launcher", l}, extra...), "--")
+					cause := "native: cannot make namespaces"
+					if l == "bwrap" {
+						cause = "bwrap: "
+					}
+					setupRefused(t, b, m.bawn(t, b, append(args, setupProof...)...), "no sandbox can be made here", cause, fix, "--tier open")
+				}
+				setupRan(t, b, b.Run(t, setupProof...))
+				open := New(t, l)
+				setupRan(t, open, m.bawn(t, open, append([]string{"run", "--tier", "open", "--"}, setupProof...)...))
+			})
+		}
+	}
+}
+
+func TestB125_BwrapCannotMapIDs(t *testing.T) {
+	const script = "echo 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
+	b := New(t, "bwrap")
+	m := setupFakeBwrap(t, 0o755, script, "")
+	run := func(m setupMachine, b *Box, l string) Result {
+		return m.bawn(t, b, append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)...)
+	}
+	setupRefused(t, b, run(m, b, "bwrap"), "setting up uid map: Permission denied")
+	setupRefused(t, b, run(setupFakeBwrap(t, 0o755, script, setupNoMore), b, "auto"),
+		"native: ", "setting up uid map: Permission denied", "sysctl user.max_user_namespaces=")
+	setupRan(t, b, run(m, b, "auto"))
+	whole := New(t, "bwrap")
+	setupRan(t, whole, whole.Run(t, setupProof...))
+}
+
+// A launcher whose network namespace is refused must not go on without it.
+func TestB129_BwrapWithoutNetworkNamespace(t *testing.T) {
+	const script = `for last; do :; done
+case " $* " in *" --args "*) n=${*#*--args }; n=${n%% *};; esac
+if tr '\0' '\n' <"/proc/self/fd/$n" | grep -qx -e --unshare-net; then
+	echo 'bwrap: Unknown option --unshare-net' >&2; exit 1
+fi
+exec "$@"
+`
+	b := New(t, "bwrap")
+	m := setupFakeBwrap(t, 0o755, script, "")
+	args := append([]string{"run", "-q", "--launcher", "bwrap", "--"}, setupProof...)
+	setupRefused(t, b, m.bawn(t, b, args...), "Unknown option --unshare-net")
+	setupRan(t, b, b.Run(t, setupProof...))
+}
+
+// A bwrap that others can change is not run at all.
+func TestSetup_UntrustedBwrap(t *testing.T) {
+	b := New(t, "bwrap")
+	ran := b.Workspace + "/ran"
+	script := "touch '" + ran + "'\nexit 1\n"
+	args := append([]string{"run", "-q", "--launcher", "bwrap", "--"}, setupProof...)
+	for mode, word := range map[os.FileMode]string{0o775: "only root can change", 0o757: "only root can change"} {
+		setupRefused(t, b, setupFakeBwrap(t, mode, script, "").bawn(t, b, args...), word)
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatalf("mode %o: it was run", mode)
+		}
+	}
+	// The twin: the same program, safe from others, is run.
+	setupRefused(t, b, setupFakeBwrap(t, 0o755, script, "").bawn(t, b, args...), "bwrap: ")
+	if _, err := os.Stat(ran); err != nil {
+		t.Fatal("a bwrap that only its owner can change was not run")
+	}
+}
+
+// A container that covers parts of /proc forbids a new one.
+func TestB128_CoveredProc(t *testing.T) {
+	covered := setupProc("mount -t tmpfs none /proc/sys &&")
+	args := append([]string{"run", "-q", "--"}, setupProof...)
+	b := New(t, "auto")
+	setupRefused(t, b, covered.bawn(t, b, args...), `mount "/proc"`, "covers parts of /proc", "systempaths=unconfined", "--allow-weaker")
+	setupRan(t, b, setupProc("").bawn(t, b, args...))
+	if err := os.Remove(b.Workspace + "/in"); err != nil {
+		t.Fatal(err)
+	}
+	r := covered.bawn(t, b, append([]string{"run", "--allow-weaker", "--"}, setupProof...)...)
+	setupRan(t, b, r)
+	if !strings.Contains(r.Stderr, "weaker mode does not cover") {
+		t.Errorf("weaker, and silent about it: %s", r.Stderr)
+	}
+}

@@ -162,7 +162,7 @@ func listNames(dir string) ([]string, error) {
 	}
 	fd, err := unix.Openat2(unix.AT_FDCWD, dir, &how)
 	if err != nil {
-		if vanished(err) || err == unix.EPERM {
+		if vanished(sandbox.OpBind, err) || err == unix.EPERM {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("list %q: %w", dir, err)
@@ -186,7 +186,7 @@ func listNames(dir string) ([]string, error) {
 func allowPath(ruleset int, path string, n need, handled uint64) error {
 	fd, err := openPath(unix.AT_FDCWD, path)
 	if err != nil {
-		if vanished(err) || err == unix.EPERM {
+		if vanished(sandbox.OpBind, err) || err == unix.EPERM {
 			return nil
 		}
 		return fmt.Errorf("allow %q: %w", path, err)

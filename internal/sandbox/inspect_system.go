@@ -6,8 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/policy"
 )
@@ -64,9 +67,41 @@ func (in *inspector) sockets() {
 		if err != nil {
 			continue
 		}
-		if st, err := os.Lstat(real); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if st, err := os.Lstat(real); err == nil && st.Mode()&os.ModeSocket != 0 && !closedToCommand(real) {
 			in.host.Kinds[real] = KindOther
 			in.host.Sockets = append(in.host.Sockets, real)
+		}
+	}
+}
+
+// closedToCommand reports whether a folder on the way to path is closed to the
+// command although it is open to this process: root's command has none of
+// root's privileges, so a private folder of another user keeps it out, and the
+// stage, which could not get there either, could not mask anything in it.
+func closedToCommand(path string) bool {
+	if os.Getuid() != 0 {
+		return false // this process would not have found it
+	}
+	groups, _ := os.Getgroups()
+	groups = append(groups, os.Getgid())
+	for d := policy.Parent(path); ; d = policy.Parent(d) {
+		var st unix.Stat_t
+		if unix.Stat(d, &st) != nil {
+			return false
+		}
+		search := uint32(0o001)
+		switch {
+		case st.Uid == 0:
+			search = 0o100
+		case slices.Contains(groups, int(st.Gid)):
+			search = 0o010
+		}
+		if uint32(st.Mode)&search == 0 {
+			_, err := unix.Getxattr(d, "system.posix_acl_access", nil)
+			return err != nil // an access list may open it
+		}
+		if d == "/" {
+			return false
 		}
 	}
 }

@@ -99,7 +99,10 @@ func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pr
 		path:      path,
 		args:      []string{"bwrap", "--args", strconv.Itoa(stage.ExeFD + 1), "--", "/proc/self/fd/" + strconv.Itoa(stage.ExeFD)},
 		files:     files,
-		sys:       &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		// No parent-death signal: bubblewrap killed between its clone and the
+		// go-ahead to its child leaves that child waiting for ever. It ends by
+		// --die-with-parent later, and the stage when the control socket closes.
+		sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		out.Close()

@@ -135,11 +135,11 @@ func commandEnv(f *runFlags) []string {
 
 // runArgs checks the request, builds the policy and runs.
 func runArgs(f *runFlags, args []string) int {
-	p, host, err := f.policy()
-	if err != nil {
-		return fail(err)
-	}
-	if !p.Sandboxed() {
+	if f.tier() == policy.Open {
+		p, _, err := f.policy()
+		if err != nil {
+			return fail(err)
+		}
 		return runOpen(p, args, commandEnv(f))
 	}
 	if os.Getenv("BAWN_SANDBOXED") != "" {
@@ -148,12 +148,15 @@ func runArgs(f *runFlags, args []string) int {
 			Lift: "run it without bawn: the boundary around it holds",
 		})
 	}
-	if !f.quiet {
-		for _, w := range append(p.Warnings(), host.Warnings...) {
-			warn("%s", w)
-		}
+	return runSandboxed(f, args)
+}
+
+// tier is the one that holds: a fixed mode decides over --tier.
+func (f *runFlags) tier() policy.Tier {
+	if f.req.Mode != policy.NoMode {
+		return f.req.Mode.Tier()
 	}
-	return runSandboxed(f, p, host, args)
+	return f.req.Tier
 }
 
 func (f *runFlags) policy() (policy.Policy, sandbox.Host, error) {

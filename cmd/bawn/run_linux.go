@@ -17,7 +17,7 @@ func checkLauncher(v string) error {
 
 func unavailableHint() string { return linux.Hint() }
 
-func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string) int {
+func runSandboxed(f *runFlags, args []string) int {
 	launcher, err := linux.ParseLauncher(f.launcher)
 	if err != nil {
 		return usageError(err)
@@ -28,13 +28,30 @@ func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string
 	}
 	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	tty := session.OneTerminal(stdio)
-	if !f.quiet && session.IsTerminal(os.Stderr) && p.Tier() == policy.Guarded {
-		warn("guarded: no network but loopback (allowed hosts need the egress, which this version does not have)")
+	if stdio, err = session.Streams(stdio, tty, true); err != nil {
+		return fail(err)
+	}
+	var early *linux.Early
+	if launcher != linux.Bwrap && !f.allowWeaker {
+		early = linux.Prepare(tty, stdio)
+		defer early.Close()
+	}
+	p, host, err := f.policy()
+	if err != nil {
+		return fail(err)
+	}
+	if !f.quiet {
+		for _, w := range append(p.Warnings(), host.Warnings...) {
+			warn("%s", w)
+		}
+		if session.IsTerminal(os.Stderr) && p.Tier() == policy.Guarded {
+			warn("guarded: no network but loopback (allowed hosts need the egress, which this version does not have)")
+		}
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
-		Backend:    backend(f, launcher),
+		Backend:    backend(f, launcher, early),
 		Stdio:      stdio,
 		Foreground: true,
 	})
@@ -49,9 +66,9 @@ func runSandboxed(f *runFlags, p policy.Policy, host sandbox.Host, args []string
 
 // backend is the boundary that was asked for; --allow-weaker adds what to do
 // where none can be made.
-func backend(f *runFlags, launcher linux.Launcher) sandbox.Backend {
+func backend(f *runFlags, launcher linux.Launcher, early *linux.Early) sandbox.Backend {
 	if !f.allowWeaker {
-		return linux.Backend{Launcher: launcher}
+		return linux.Backend{Launcher: launcher, Early: early}
 	}
 	b := linux.Fallback{Launcher: launcher}
 	if !f.quiet {

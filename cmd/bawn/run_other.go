@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
 
@@ -24,6 +23,6 @@ func unavailableHint() string { return sandbox.NoBackendHint(runtime.GOOS) }
 
 // runSandboxed refuses (SPEC T10): without a backend the command would run
 // unprotected.
-func runSandboxed(*runFlags, policy.Policy, sandbox.Host, []string) int {
+func runSandboxed(*runFlags, []string) int {
 	return fail(sandbox.NoBackend(runtime.GOOS))
 }

@@ -41,18 +41,9 @@ type Result struct {
 // Run starts the command and waits for it. An error means that nothing ran.
 // When ctx ends, so does the sandbox and everything in it.
 func Run(ctx context.Context, o Options) (Result, error) {
-	if err := checkStreams(o.Stdio); err != nil {
+	var err error
+	if o.Stdio, err = Streams(o.Stdio, o.Command.TTY, o.Foreground); err != nil {
 		return Result{}, err
-	}
-	if o.Foreground && !o.Command.TTY && IsTerminal(o.Stdio.In) && !foreground(int(o.Stdio.In.Fd())) {
-		// In the background. The sandbox is a session of its own, so nothing
-		// would stop the command from taking what is typed for the shell.
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return Result{}, err
-		}
-		defer null.Close()
-		o.Stdio.In = null
 	}
 	r := runner{o: o}
 	var watching chan struct{}
@@ -77,6 +68,25 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	r.p = p
 	defer func() { r.tty.close() }()
 	return r.loop(ctx)
+}
+
+// Streams says which streams the command gets: the caller's, but no keyboard
+// that belongs to another job. Run applies it; whoever starts a stage ahead
+// must do so before. Applied twice it changes nothing.
+func Streams(s sandbox.Stdio, tty, foregroundRun bool) (sandbox.Stdio, error) {
+	if err := checkStreams(s); err != nil {
+		return s, err
+	}
+	if foregroundRun && !tty && IsTerminal(s.In) && !foreground(int(s.In.Fd())) {
+		// In the background. The sandbox is a session of its own, so nothing
+		// would stop the command from taking what is typed for the shell.
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return s, err
+		}
+		s.In = null
+	}
+	return s, nil
 }
 
 // checkStreams refuses a folder as a standard stream: through it a command

@@ -60,11 +60,23 @@ func attachTerminal(master *os.File, s sandbox.Stdio) (*terminal, error) {
 		return nil, fmt.Errorf("read the terminal's modes: %w", err)
 	}
 	t.saved = saved
-	if err := setTermios(int(master.Fd()), saved); err != nil {
+	modes := *saved
+	if !foreground(t.in) {
+		cook(&modes) // these are of whoever has the terminal now, often a shell's line editor
+	}
+	if err := setTermios(int(master.Fd()), &modes); err != nil {
 		return nil, fmt.Errorf("set the terminal's modes: %w", err)
 	}
 	t.resize()
 	return t, nil
+}
+
+// cook sets the modes in which a shell starts a command.
+func cook(m *unix.Termios) {
+	m.Iflag |= unix.BRKINT | unix.ICRNL | unix.IXON
+	m.Oflag |= unix.OPOST | unix.ONLCR
+	m.Lflag |= unix.ISIG | unix.ICANON | unix.IEXTEN | unix.ECHO | unix.ECHOE | unix.ECHOK | unix.ECHOCTL | unix.ECHOKE
+	m.Cc[unix.VLNEXT] = 'V' - '@'
 }
 
 // relay starts to pass bytes in both directions.

@@ -40,7 +40,12 @@ func ParseLauncher(s string) (Launcher, error) {
 
 // Backend starts Specs with one launcher; Auto takes native, and bwrap where
 // native cannot work.
-type Backend struct{ Launcher Launcher }
+type Backend struct {
+	Launcher Launcher
+	// Early is a native stage started ahead by Prepare, or nil. The Backend
+	// takes it over: it serves the first Start.
+	Early *Early
+}
 
 // Start implements sandbox.Backend.
 func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
@@ -53,11 +58,12 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	}
 	switch b.Launcher {
 	case Native:
-		return startNative(data, spec.TTY, stdio)
+		return b.Early.start(data, spec.TTY, stdio)
 	case Bwrap:
+		b.Early.Close()
 		return startBwrap(data, spec, stdio)
 	}
-	p, err := startNative(data, spec.TTY, stdio)
+	p, err := b.Early.start(data, spec.TTY, stdio)
 	var native, bwrap *sandbox.Unavailable
 	if !errors.As(err, &native) {
 		return p, err
@@ -73,6 +79,7 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 type process struct {
 	pid     int // of the launcher's child: pid 1 itself, or bwrap
 	control int
+	spec    int      // the Spec file, until it is described
 	stderr  *os.File // bwrap's own messages
 	pending []sandbox.Event
 	done    bool
@@ -87,16 +94,29 @@ type child struct {
 	sys       *syscall.SysProcAttr
 }
 
-// launch starts the child with the control socket and the Spec, and waits
-// until the boundary stands or the reason why not is known.
+// launch starts the child and describes the sandbox to it.
 func launch(data []byte, c child) (*process, error) {
-	spec, err := specFile(data)
+	p, err := fork(c)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(spec)
+	if err := p.describe(data); err != nil {
+		_ = p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// fork starts the child with the control socket and an empty Spec file. It
+// waits to be described.
+func fork(c child) (*process, error) {
+	spec, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("describe the sandbox: %w", err)
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
+		unix.Close(spec)
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	c.files[stage.ControlFD], c.files[stage.SpecFD] = uintptr(pair[1]), uintptr(spec)
@@ -111,26 +131,49 @@ func launch(data []byte, c child) (*process, error) {
 	})
 	unix.Close(pair[1])
 	if err != nil {
+		runtime.UnlockOSThread()
 		unix.Close(pair[0])
+		unix.Close(spec)
 		return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
 	}
-	return &process{pid: pid, control: pair[0]}, nil
+	return &process{pid: pid, control: pair[0], spec: spec}, nil
 }
 
-// specFile puts the Spec where only the child can read it: never in argv,
-// which every process of the machine sees.
+// describe gives the waiting child its Spec. A child that is gone has said
+// why, or will be found to have said nothing.
+func (p *process) describe(data []byte) error {
+	err := writeAll(p.spec, data)
+	unix.Close(p.spec)
+	if err != nil {
+		return fmt.Errorf("describe the sandbox: %w", err)
+	}
+	if _, err := unix.Write(p.control, []byte{stage.MsgSpec}); err != nil && err != unix.EPIPE {
+		return fmt.Errorf("describe the sandbox: %w", err)
+	}
+	return nil
+}
+
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// specFile puts data where only the child can read it: never in argv, which
+// every process of the machine sees.
 func specFile(data []byte) (int, error) {
 	fd, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("describe the sandbox: %w", err)
 	}
-	for len(data) > 0 {
-		n, err := unix.Write(fd, data)
-		if err != nil {
-			unix.Close(fd)
-			return -1, fmt.Errorf("describe the sandbox: %w", err)
-		}
-		data = data[n:]
+	if err := writeAll(fd, data); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("describe the sandbox: %w", err)
 	}
 	return fd, nil
 }

@@ -16,16 +16,16 @@ import (
 // because an exec by a user other than 0 would lose them.
 var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_PTRACE}
 
-// startNative clones this program into new namespaces. The stage maps the
-// ids itself, so that the clone can share memory until its exec: a copy of
-// this process's page tables would cost more than the namespaces.
-func startNative(data []byte, tty bool, stdio sandbox.Stdio) (sandbox.Process, error) {
+// forkNative clones this program into new namespaces. The stage maps the ids
+// itself, so that the clone can share memory until its exec: a copy of this
+// process's page tables would cost more than the namespaces.
+func forkNative(tty bool, stdio sandbox.Stdio) (*process, error) {
 	files, done, err := standardFiles(tty, stdio)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	p, err := launch(data, child{
+	return fork(child{
 		mechanism: Native,
 		path:      "/proc/self/exe",
 		args:      []string{"bawn: sandbox"},
@@ -38,7 +38,47 @@ func startNative(data []byte, tty bool, stdio sandbox.Stdio) (sandbox.Process, e
 			Pdeathsig:   syscall.SIGKILL,
 		},
 	})
+}
+
+// Early is a native stage that starts up while its sandbox is still being
+// planned, so that the one costs no time on top of the other. It knows
+// nothing and does nothing until it is described; it ends with this process.
+type Early struct {
+	p   *process
+	err error
+}
+
+// Prepare starts a stage ahead. It must be called on the goroutine that will
+// call Start, with the streams that Start will get; an error shows there.
+func Prepare(tty bool, stdio sandbox.Stdio) *Early {
+	p, err := forkNative(tty, stdio)
+	return &Early{p: p, err: err}
+}
+
+// Close ends a stage that was not used. It may be called on nil.
+func (e *Early) Close() {
+	if e != nil && e.p != nil {
+		e.p.Kill()
+		_ = e.p.Close()
+		e.p = nil
+	}
+}
+
+// start describes the stage that waits, or one started now.
+func (e *Early) start(data []byte, tty bool, stdio sandbox.Stdio) (sandbox.Process, error) {
+	var p *process
+	var err error
+	if e != nil && (e.p != nil || e.err != nil) {
+		p, err = e.p, e.err
+		e.p, e.err = nil, nil
+	} else {
+		p, err = forkNative(tty, stdio)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if err := p.describe(data); err != nil {
+		_ = p.Close()
 		return nil, err
 	}
 	if err := p.await(Native); err != nil {

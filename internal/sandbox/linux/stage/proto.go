@@ -55,6 +55,7 @@ const (
 	MsgFailed  = 'E' // stage: exit code byte, then the reason
 	MsgStopped = 'T' // stage: the command was stopped by a signal
 	MsgExited  = 'X' // stage: exit code byte
+	MsgSpec    = 'D' // supervisor: the Spec file is complete
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 )
 

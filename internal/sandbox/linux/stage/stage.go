@@ -67,11 +67,8 @@ func run(mark Mark) int {
 	if mark.Launcher == Bwrap {
 		last = StdioFD + 2
 	}
-	if err := unix.CloseRange(last+1, ^uint(0), 0); err != nil {
-		return report(fmt.Errorf("close descriptors: %w", err))
-	}
-	if err := unix.CloseRange(3, last, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return report(fmt.Errorf("guard descriptors: %w", err))
+	if err := sealDescriptors(last); err != nil {
+		return report(err)
 	}
 	if mark.Launcher == Bwrap {
 		for i := range 3 {
@@ -96,7 +93,9 @@ func run(mark Mark) int {
 	if err := enter(spec.Dir); err != nil {
 		return report(err)
 	}
-	_ = send(MsgReady)
+	if send(MsgReady) != nil {
+		return 125 // the supervisor is gone: nobody wants the command any more
+	}
 	var tty *terminal
 	if spec.TTY {
 		if tty, err = openTerminal(); err != nil {
@@ -120,6 +119,23 @@ func run(mark Mark) int {
 	return reap(pid)
 }
 
+// sealDescriptors closes what the launcher did not mean to hand over, and
+// keeps the rest from the command.
+func sealDescriptors(last uint) error {
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("guard descriptors: %w", err)
+	}
+	for fd := range uintptr(3) {
+		if flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err == nil && flags&unix.O_NONBLOCK != 0 {
+			return nil // package os has set up the runtime's poller for it, which would die without its own
+		}
+	}
+	if err := unix.CloseRange(last+1, ^uint(0), 0); err != nil {
+		return fmt.Errorf("close descriptors: %w", err)
+	}
+	return nil
+}
+
 // mapIDs gives the caller's ids to themselves: the sandbox sees the owner it
 // knows, and no other id exists in it.
 func mapIDs(m Mark) error {
@@ -140,7 +156,19 @@ func mapIDs(m Mark) error {
 	return nil
 }
 
+// readSpec waits until the supervisor has planned the sandbox.
 func readSpec() (sandbox.Spec, error) {
+	var msg [2]byte
+	for {
+		n, err := unix.Read(ControlFD, msg[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n != 1 || msg[0] != MsgSpec {
+			return sandbox.Spec{}, fmt.Errorf("wait for the description: the supervisor is gone (%w)", errors.Join(err, unix.EPIPE))
+		}
+		break
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(SpecFD, &st); err != nil {
 		return sandbox.Spec{}, fmt.Errorf("read the description: %w", err)

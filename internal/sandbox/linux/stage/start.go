@@ -125,29 +125,6 @@ func textFile(path string) bool {
 	return bytes.IndexByte(line, 0) < 0
 }
 
-// resetSignals takes back the handlers of Go's runtime: the kernel lets no
-// signal from inside reach a pid 1 that has no handler for it, not even a
-// forged fault, and the command starts with default actions. What was ignored
-// from the start (nohup) stays so.
-func resetSignals() {
-	for sig := uintptr(1); sig <= 64; sig++ {
-		if sig == uintptr(unix.SIGURG) || sig == sigSetxid {
-			continue // the runtime's own, harmless from anyone else
-		}
-		var act [8]uintptr // the handler is the first word of struct sigaction
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
-		if errno == 0 && act[0] > sigIgn {
-			act = [8]uintptr{}
-			unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
-		}
-	}
-}
-
-const (
-	sigIgn    = 1
-	sigSetxid = 33
-)
-
 // lookup finds a program as execvp does: the first executable file on the
 // path; one that may not be executed is remembered for the error.
 func lookup(name, path string) (string, error) {

@@ -63,11 +63,8 @@ func runWeaker() int {
 		return report(err)
 	}
 	_, _ = unix.Setsid() // EPERM: the launcher has done it
-	if err := unix.CloseRange(SpecFD+1, ^uint(0), 0); err != nil {
-		return report(fmt.Errorf("close descriptors: %w", err))
-	}
-	if err := unix.CloseRange(ControlFD, SpecFD, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return report(fmt.Errorf("guard descriptors: %w", err))
+	if err := sealDescriptors(SpecFD); err != nil {
+		return report(err)
 	}
 	spec, err := readSpec()
 	if err != nil {

@@ -101,6 +101,13 @@ func TestPolicyIsImmutable(t *testing.T) {
 	if out, err := cmd.Output(); err != nil || string(out) != "2\n" {
 		t.Errorf("%q, %v", out, err)
 	}
+	// Copies of one policy with room to grow do not write over each other.
+	wide := newPolicy(t, bawn.Guarded, ws, bawn.WithDirs(a, b, a))
+	one, err1 = wide.With(bawn.WithDirs(a))
+	two, err2 = wide.With(bawn.WithDirs(b))
+	if err := errors.Join(err1, err2); err != nil || one.Dirs()[3] != a || two.Dirs()[3] != b {
+		t.Errorf("copies share their room: %q %q %v", one.Dirs(), two.Dirs(), err)
+	}
 	// A link that is changed after the check does not move the policy.
 	link := root + "/link"
 	if err := os.Symlink(a, link); err != nil {

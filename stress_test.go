@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,7 @@ func TestCancelBeforeAndDuringStart(t *testing.T) {
 }
 
 func TestNothingLeaks(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close lost files
 	eachLauncher(t, func(t *testing.T, launcher bawn.Option) {
 		p := newPolicy(t, bawn.Guarded, hostDir(t), launcher)
 		ctx, stop := context.WithTimeout(t.Context(), limit)

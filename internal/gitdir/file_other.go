@@ -4,11 +4,13 @@ package gitdir
 
 import (
 	"errors"
-	"io/fs"
+	"os"
 )
 
 // No backend runs here; reading nothing keeps Discover closed.
 func readRegular(string, int) ([]byte, error) { return nil, errors.ErrUnsupported }
-func owned(fs.FileInfo) bool                  { return false }
+func lstat(string) (stat, error)              { return stat{}, errors.ErrUnsupported }
+func openDir(string) (*os.File, error)        { return nil, errors.ErrUnsupported }
+func owned(stat) bool                         { return false }
 func isNotDir(error) bool                     { return false }
 func isBadName(error) bool                    { return false }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package gitdir
 
 import (
@@ -13,13 +15,29 @@ import (
 // and a folder f that an earlier command could write at will.
 type scene struct{ base, m, wt, g, sub, sg, f string }
 
+func sceneAt(base string) scene {
+	m := base + "/super"
+	return scene{base: base, m: m, wt: base + "/wt", g: m + "/.git/worktrees/wt",
+		sub: m + "/deps/s", sg: m + "/.git/modules/deps/s", f: base + "/f"}
+}
+
 func newScene(t *testing.T) scene {
-	base := tempDir(t)
-	s := scene{base: base, wt: base + "/wt", f: mkdir(t, base+"/f")}
-	s.m, s.sub, s.sg = submodule(t, base)
+	s := sceneAt(tempDir(t))
+	submodule(t, s.base)
 	git(t, s.m, "worktree", "add", "-q", s.wt)
-	s.g = s.m + "/.git/worktrees/wt"
+	mkdir(t, s.f)
 	return s
+}
+
+// copy is what `git worktree repair` would make of a copied scene.
+func (s scene) copy(t *testing.T) scene {
+	to := sceneAt(tempDir(t))
+	if err := os.CopyFS(to.base, os.DirFS(s.base)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, to.wt+"/.git", "gitdir: "+to.g+"\n")
+	write(t, to.g+"/gitdir", to.wt+"/.git\n")
+	return to
 }
 
 // A59: each forgery starts from a genuine pointer that is believed, changes
@@ -74,6 +92,12 @@ func TestForgedPointer(t *testing.T) {
 		{"gitdir names another file", false, func(t *testing.T, s *scene) {
 			write(t, s.g+"/gitdir", s.wt+"/x.git\n")
 		}, "its gitdir names"},
+		{"gitdir names a neighbour", false, func(t *testing.T, s *scene) {
+			write(t, s.g+"/gitdir", s.wt+".git\n")
+		}, "its gitdir names"},
+		{"commondir with NUL", false, func(t *testing.T, s *scene) {
+			write(t, s.g+"/commondir", "../..\x00x\n")
+		}, "does not hold a path"},
 		{"gitdir names a folder below", false, func(t *testing.T, s *scene) {
 			mkdir(t, s.wt+"/x")
 			write(t, s.g+"/gitdir", s.wt+"/x/.git\n")
@@ -89,11 +113,14 @@ func TestForgedPointer(t *testing.T) {
 		{"one level deeper", false, func(t *testing.T, s *scene) {
 			mkdir(t, s.m+"/.git/worktrees/x")
 			rename(t, s.g, s.m+"/.git/worktrees/x/wt")
-			write(t, s.g+"/../x/wt/commondir", "../../..\n")
+			write(t, s.m+"/.git/worktrees/x/wt/commondir", "../../..\n")
 			write(t, s.wt+"/.git", "gitdir: "+s.m+"/.git/worktrees/x/wt\n")
 		}, "is in worktrees/"},
 		{"common without objects", false, func(t *testing.T, s *scene) {
 			rename(t, s.m+"/.git/objects", s.m+"/.git/o")
+		}, "no git directory"},
+		{"common without refs", false, func(t *testing.T, s *scene) {
+			rename(t, s.m+"/.git/refs", s.m+"/.git/r")
 		}, "no git directory"},
 		{"common's objects a link", false, func(t *testing.T, s *scene) {
 			rename(t, s.m+"/.git/objects", s.m+"/.git/o")
@@ -149,10 +176,10 @@ func TestForgedPointer(t *testing.T) {
 			symlink(t, "c", s.sg+"/config")
 		}, "no core.worktree"},
 	}
+	original := newScene(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
+			s := original.copy(t)
 			dir, grant := &s.wt, s.m+"/.git"
 			if tt.sub {
 				dir, grant = &s.sub, s.sg
@@ -165,6 +192,9 @@ func TestForgedPointer(t *testing.T) {
 			r := discover(t, *dir)
 			want(t, "Writable", r.Writable)
 			warned(t, r, tt.warn)
+			if len(r.Warnings) != 1 {
+				t.Errorf("want one warning: %q", r.Warnings)
+			}
 			for _, w := range r.Warnings {
 				if strings.Contains(w, "--add-dir") && strings.Contains(w, "/.ssh") {
 					t.Errorf("advice to open a foreign folder: %s", w)

@@ -61,13 +61,13 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-func appendTo(t testing.TB, path, text string) {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
-	old, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, string(old)+text)
+	return string(data)
 }
 
 func symlink(t testing.TB, target, path string) {

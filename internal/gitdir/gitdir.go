@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,7 +148,7 @@ func (f *finder) foreign(path string) bool {
 	if !f.quiet {
 		return false
 	}
-	info, err := os.Lstat(path)
+	info, err := lstat(path)
 	return err != nil || !owned(info)
 }
 
@@ -198,7 +197,7 @@ func (f *finder) name(path string) {
 
 func (f *finder) pin(dir string) {
 	if root, ok := f.root(dir); ok && dir != f.folder {
-		f.pins.add(dir)
+		f.pins.add(dir) // a granted one, too: a wider grant may make its own mount superfluous
 		if dir != root {
 			f.pinAbove(root, dir)
 		}

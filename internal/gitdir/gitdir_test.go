@@ -1,9 +1,10 @@
+//go:build unix
+
 package gitdir
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -109,7 +110,7 @@ func TestBareWithWorktrees(t *testing.T) {
 	git(t, base, "clone", "-q", "--bare", "src", "r.git")
 	git(t, base+"/r.git", "worktree", "add", "-q", "../main")
 	write(t, base+"/main/.git", "gitdir: ../r.git/worktrees/main\n")
-	write(t, base+"/r.git/worktrees/main/gitdir", "../../../main/.git\n")
+	write(t, base+"/r.git/worktrees/main/gitdir", "../../../main/.git \n") // git trims blanks here, too
 	git(t, base+"/main", "status")
 	r := discover(t, base+"/main")
 	want(t, "Writable", r.Writable, base+"/r.git")
@@ -117,7 +118,7 @@ func TestBareWithWorktrees(t *testing.T) {
 		base+"/r.git/worktrees/main/commondir", base+"/r.git/worktrees/main/gitdir")
 	warned(t, r)
 
-	// The folder that holds both.
+	// A folder that holds both.
 	write(t, base+"/.git", "gitdir: ./r.git\n")
 	r = discover(t, base)
 	want(t, "Writable", r.Writable)
@@ -137,6 +138,15 @@ func TestWorktreesInsideBare(t *testing.T) {
 	want(t, "Writable", r.Writable, base+"/p")
 	has(t, "ReadOnly", r.ReadOnly, base+"/p/b", base+"/p/a/.git", base+"/p/hooks", base+"/p/config")
 	hasNot(t, "ReadOnly", r.ReadOnly, base+"/p", base+"/p/a")
+
+	// A checkout inside another one cannot make its own folder read-only.
+	git(t, base+"/p", "worktree", "add", "-q", "a/n")
+	r = discover(t, base+"/p/a/n")
+	has(t, "ReadOnly", r.ReadOnly, base+"/p/b", base+"/p/a/n/.git")
+	hasNot(t, "ReadOnly", r.ReadOnly, base+"/p/a", base+"/p/a/n")
+
+	write(t, base+"/.git", "gitdir: p\n") // all in the folder: nothing is granted, the checkouts stay writable
+	hasNot(t, "ReadOnly", discover(t, base).ReadOnly, base+"/p/a", base+"/p/b")
 
 	r = discover(t, base+"/p") // the bare repository itself
 	want(t, "Writable", r.Writable)
@@ -174,6 +184,17 @@ func TestSubmodule(t *testing.T) {
 	}
 	want(t, "Writable", discover(t, sub).Writable, g)
 
+	// Without HEAD it is no git directory until the command writes HEAD.
+	rename(t, g+"/HEAD", g+"/H")
+	has(t, "ReadOnly", discover(t, super).ReadOnly, g+"/hooks", g+"/config")
+	rename(t, g+"/H", g+"/HEAD")
+
+	// Seen from a folder below, its config names programs, too.
+	git(t, sub, "config", "core.fsmonitor", "../../in/fs")
+	write(t, super+"/in/fs", "")
+	want(t, "ReadOnly", discover(t, super+"/in").ReadOnly, super+"/in/fs")
+	git(t, sub, "config", "--unset", "core.fsmonitor")
+
 	// An absolute pointer and a linked worktree of the submodule.
 	write(t, sub+"/.git", "gitdir: "+g+"\n")
 	want(t, "Writable", discover(t, sub).Writable, g)
@@ -181,15 +202,6 @@ func TestSubmodule(t *testing.T) {
 	r = discover(t, base+"/subtree")
 	want(t, "Writable", r.Writable, g)
 	warned(t, r)
-}
-
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func TestNestedSubmodules(t *testing.T) {
@@ -248,6 +260,10 @@ func TestSymlinkedDotGit(t *testing.T) {
 	r = discover(t, m)
 	want(t, "Names", r.Names, m+"/.git")
 	warned(t, r, "leads to no git directory")
+
+	remove(t, m+"/.git")
+	symlink(t, ".git", m+"/.git")
+	warned(t, discover(t, m), "leads to no git directory")
 
 	// A genuine pointer, but reached by a link.
 	mm := repository(t, base+"/mm")

@@ -32,7 +32,7 @@ func (f *finder) gitDir(dir string, roots []string) error {
 		if err != nil {
 			return err
 		}
-		if p.info != nil {
+		if p.exists() {
 			f.protect(p.path)
 		}
 		found[i] = p
@@ -73,7 +73,7 @@ func (f *finder) gitDir(dir string, roots []string) error {
 	if err := f.targets(vars, dir, roots); err != nil {
 		return err
 	}
-	if commondir.info != nil {
+	if commondir.exists() {
 		if err := f.common(dir, commondir, roots); err != nil {
 			return err
 		}
@@ -99,15 +99,18 @@ func (f *finder) common(dir string, pointer place, roots []string) error {
 	return f.gitDir(p.path, roots)
 }
 
-// trees keeps the roots that concern the folder, and protects the pointer
-// file in each: replaced, it would give the host's git another directory.
+// trees returns each root once, and protects the pointer file in it:
+// replaced, it would give the host's git another directory.
 func (f *finder) trees(dir string, roots []string) ([]string, error) {
 	var out []string
 	for _, root := range roots {
-		if _, ours := f.root(root); !ours && !inside(f.folder, root) || slices.Contains(out, root) {
+		if slices.Contains(out, root) {
 			continue
 		}
-		out = append(out, root)
+		out = append(out, root) // one outside still counts: ../folder/x leads in from there
+		if _, ours := f.root(root); !ours {
+			continue
+		}
 		p, err := f.walk(root, ".git")
 		if err != nil {
 			return nil, err
@@ -117,7 +120,7 @@ func (f *finder) trees(dir string, roots []string) ([]string, error) {
 		}
 		// A bare repository with its checkouts inside it: writing the git
 		// directory must not mean writing the other checkouts (case A146).
-		if inside(root, dir) && dir != f.folder && inside(f.folder, dir) && !inside(f.folder, root) && !inside(root, f.folder) {
+		if inside(root, dir) && !inside(f.folder, root) && !inside(root, f.folder) {
 			f.protect(root)
 		}
 	}

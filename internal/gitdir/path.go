@@ -12,11 +12,31 @@ import (
 
 var errNotRegular = errors.New("not a regular file")
 
+// stat is what counts of a file here. The zero value is absent.
+type stat struct {
+	typ fileType
+	uid int64
+}
+
+type fileType uint8
+
+const (
+	typeNone fileType = iota
+	typeOther
+	typeDir
+	typeFile
+	typeLink
+)
+
 // place is where a path leads.
 type place struct {
-	path string      // real, if info is set; else the real path it would have, or "" if that is unknown
-	info fs.FileInfo // nil: absent
+	path string // real, if the file exists; else the real path it would have, or "" if that is unknown
+	stat
 }
+
+func (s stat) exists() bool { return s.typ != typeNone }
+func (s stat) isDir() bool  { return s.typ == typeDir }
+func (s stat) isFile() bool { return s.typ == typeFile }
 
 // walk follows path from base, a real folder, as the kernel would: ".." goes
 // up from where a link led. Each link on the way is recorded as a name to
@@ -32,7 +52,7 @@ func (f *finder) walk(base, path string) (place, error) {
 			at, path = f.folder, path[len(f.folder):]
 		}
 	}
-	var info fs.FileInfo
+	var info stat
 	for links := 0; path != ""; {
 		var elem string
 		elem, path, _ = strings.Cut(path, "/")
@@ -40,11 +60,11 @@ func (f *finder) walk(base, path string) (place, error) {
 		case "", ".":
 			continue
 		case "..":
-			at, info = filepath.Dir(at), nil
+			at, info = filepath.Dir(at), stat{}
 			continue
 		}
 		next := join(at, elem)
-		fi, err := os.Lstat(next)
+		fi, err := lstat(next)
 		switch {
 		case err == nil:
 		case absent(err):
@@ -63,7 +83,7 @@ func (f *finder) walk(base, path string) (place, error) {
 			}
 			return place{}, nil
 		}
-		if fi.Mode()&fs.ModeSymlink != 0 {
+		if fi.typ == typeLink {
 			f.name(next)
 			target, err := os.Readlink(next)
 			if links++; links > 40 || err != nil {
@@ -72,26 +92,19 @@ func (f *finder) walk(base, path string) (place, error) {
 			if strings.HasPrefix(target, "/") {
 				at = "/"
 			}
-			path, info = target+"/"+path, nil
+			path, info = target+"/"+path, stat{}
 			continue
 		}
-		if !fi.IsDir() && path != "" {
+		if !fi.isDir() && path != "" {
 			return place{}, nil
 		}
 		at, info = next, fi
 	}
-	if info == nil {
-		fi, err := os.Lstat(at)
-		if err != nil {
-			return place{path: at}, nil
-		}
-		info = fi
+	if !info.exists() {
+		info, _ = lstat(at)
 	}
 	return place{at, info}, nil
 }
-
-func (p place) isDir() bool  { return p.info != nil && p.info.IsDir() }
-func (p place) isFile() bool { return p.info != nil && p.info.Mode().IsRegular() }
 
 func join(dir, elem string) string {
 	if dir == "/" {
@@ -117,28 +130,32 @@ func isGitDir(dir string) bool {
 }
 
 func exists(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := lstat(path)
 	return err == nil
 }
 
 func isRegular(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode().IsRegular()
+	s, _ := lstat(path)
+	return s.isFile()
 }
 
 func isDir(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
+	s, _ := lstat(path)
+	return s.isDir()
 }
 
 func statDir(path string) bool {
+	s, _ := lstat(path)
+	if s.typ != typeLink {
+		return s.isDir()
+	}
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
 // readDir lists a directory of at most max entries.
 func readDir(dir string, max int) ([]fs.DirEntry, error) {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if err != nil {
 		if absent(err) {
 			return nil, nil

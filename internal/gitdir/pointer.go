@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +14,7 @@ import (
 // writable.
 func (f *finder) dotGit(dir string, grant bool) (bool, error) {
 	path := join(dir, ".git")
-	info, err := os.Lstat(path)
+	info, err := lstat(path)
 	if err != nil {
 		if absent(err) || f.quiet {
 			return false, nil
@@ -26,13 +24,13 @@ func (f *finder) dotGit(dir string, grant bool) (bool, error) {
 	if f.quiet && !owned(info) {
 		return false, nil
 	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
+	switch info.typ {
+	case typeDir:
 		// Also without HEAD: `git init` would keep the hooks and config in it.
 		return isGitDir(path), f.gitDir(path, []string{dir})
-	case mode.IsRegular():
+	case typeFile:
 		return f.pointer(dir, path, info, grant)
-	case mode&fs.ModeSymlink != 0:
+	case typeLink:
 		return f.linkedDotGit(dir, path)
 	}
 	f.warn("%q is neither a folder nor a file: ignored; remove it", path)
@@ -56,14 +54,14 @@ func (f *finder) linkedDotGit(dir, path string) (bool, error) {
 	case p.isFile():
 		f.warn("%q is a symbolic link to a pointer file: not believed; make it a plain file, or use --add-dir with the git directory", path)
 		f.protect(p.path)
-		return f.pointer(dir, p.path, p.info, false)
+		return f.pointer(dir, p.path, p.stat, false)
 	}
 	f.warn("%q is a symbolic link that leads to no git directory: ignored; remove it", path)
 	return false, nil
 }
 
 // pointer handles the pointer file of dir at path: `gitdir: TARGET`.
-func (f *finder) pointer(dir, path string, info fs.FileInfo, grant bool) (bool, error) {
+func (f *finder) pointer(dir, path string, info stat, grant bool) (bool, error) {
 	f.protect(path)
 	to, err := readGitFile(path)
 	if err != nil {
@@ -85,7 +83,6 @@ func (f *finder) pointer(dir, path string, info fs.FileInfo, grant bool) (bool, 
 		}
 		if why == "" {
 			f.area = append(f.area, where)
-			f.pins.add(where) // also where a wider grant makes its own mount superfluous
 		} else if where == "" { // no advice to open a foreign folder (A59: gitdir: ~/.ssh)
 			f.warn("%q names %q: not believed, because %s; repair or remove the pointer", path, p.path, why)
 		} else {
@@ -99,7 +96,7 @@ func (f *finder) pointer(dir, path string, info fs.FileInfo, grant bool) (bool, 
 // dir, whose pointer file names it: only if g, where the command cannot have
 // written it, points back, in git's own layout (case A59). It returns the
 // place to grant, or that the user may add, and why it is not granted.
-func (f *finder) believe(dir, pointer string, info fs.FileInfo, g string) (where, why string, err error) {
+func (f *finder) believe(dir, pointer string, info stat, g string) (where, why string, err error) {
 	if !owned(info) {
 		return g, strconv.Quote(pointer) + " belongs to another user", nil
 	}
@@ -157,8 +154,8 @@ func (f *finder) believeModule(dir, g string) (where, why string, err error) {
 	}
 	var vars []variable
 	for _, name := range [...]string{"/config", "/config.worktree"} {
-		info, err := os.Lstat(g + name)
-		if err != nil || !info.Mode().IsRegular() {
+		info, _ := lstat(g + name)
+		if !info.isFile() {
 			continue
 		}
 		if name == "/config.worktree" && !usesWorktreeConfig(vars) {
@@ -224,7 +221,7 @@ func readGitFile(path string) (string, error) {
 
 func notOwned(paths ...string) string {
 	for _, p := range paths {
-		info, err := os.Lstat(p)
+		info, err := lstat(p)
 		if err != nil || !owned(info) {
 			return strconv.Quote(p) + " belongs to another user"
 		}

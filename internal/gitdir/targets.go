@@ -87,7 +87,7 @@ var runs = [...]struct {
 // config reads one config file. An absent one is empty; one that cannot be
 // read or parsed is an error, because what it names would go unprotected.
 func (f *finder) config(p place) ([]variable, error) {
-	if p.info == nil {
+	if !p.exists() {
 		return nil, nil
 	}
 	if f.configs++; f.configs > maxConfigs {
@@ -160,7 +160,7 @@ func (f *finder) include(v *variable, dir string, roots []string) error {
 	if err != nil {
 		return err
 	}
-	if p.info == nil {
+	if !p.exists() {
 		if p.path != "" {
 			f.name(p.path)
 		}
@@ -210,7 +210,7 @@ func (f *finder) folderTarget(value string, bases []string) error {
 			return err
 		}
 		switch {
-		case p.info != nil:
+		case p.exists():
 			// husky's stubs in .husky/_ run the scripts beside it.
 			if filepath.Base(p.path) == "_" && filepath.Base(filepath.Dir(p.path)) == ".husky" {
 				p.path = filepath.Dir(p.path)
@@ -251,7 +251,7 @@ func (f *finder) hookLinks(dir string) error {
 		}
 		if p.isFile() {
 			f.protect(p.path)
-		} else if p.info == nil && p.path != "" {
+		} else if !p.exists() && p.path != "" {
 			f.name(p.path)
 		}
 	}
@@ -277,7 +277,7 @@ func (f *finder) command(line string, roots []string, dir string) error {
 			switch {
 			case p.isFile():
 				f.protect(p.path)
-			case p.info == nil && p.path != "" && (i == 0 || pathLike(path)):
+			case !p.exists() && p.path != "" && (i == 0 || pathLike(path)):
 				f.name(p.path)
 			}
 			if filepath.IsAbs(path) {

@@ -69,6 +69,8 @@ func weakerCases(t *testing.T, cases []weakerCase) {
 	})
 }
 
+func weakerPython(text string) string { return `python3 -c "import os;` + text + `"` }
+
 func TestWeaker_Writes(t *testing.T) {
 	guarded, airlock, readOnly := []string(nil), []string{"--tier", "airlock"}, []string{"--sandbox", "read-only"}
 	weakerCases(t, []weakerCase{
@@ -77,7 +79,9 @@ func TestWeaker_Writes(t *testing.T) {
 		{"outside, over", "echo x >$OUT/file", false, guarded},
 		{"outside, append", "echo x >>$OUT/file", false, guarded},
 		{"outside, cut", "truncate -s 0 $OUT/file", false, guarded},
-		{"inside, cut", "echo x >in && truncate -s 0 in && [ ! -s in ]", true, guarded},
+		{"outside, cut by its name", weakerPython("os.truncate(os.environ['OUT']+'/file',0)"), false, guarded},
+		{"outside, cut by a read", weakerPython("os.open(os.environ['OUT']+'/file',os.O_RDONLY|os.O_TRUNC)"), false, guarded},
+		{"inside, cut", "echo x >in && " + weakerPython("os.truncate('in',0)") + " && [ ! -s in ]", true, guarded},
 		{"outside, remove", "rm -f $OUT/file", false, guarded},
 		{"outside, move in", "mv $OUT/file .", false, guarded},
 		{"move out", "echo x >in && mv in $OUT/new", false, guarded},

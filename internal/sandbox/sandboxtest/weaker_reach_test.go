@@ -104,6 +104,10 @@ def ok(r):
 func TestA104_WeakerPrivileges(t *testing.T) {
 	weakerMachines(t, func(t *testing.T, m setupMachine) {
 		b := New(t, "auto")
+		if os.Getuid() == 0 && m.prefix == nil {
+			// Root as containers have it, which may not shrink the bounding set.
+			m.prefix = []string{"setpriv", "--bounding-set=-setpcap", "--inh-caps=-setpcap"}
+		}
 		r := m.sh(t, b, "grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status").OK(t)
 		for line := range strings.Lines(r.Stdout) {
 			f := strings.Fields(line)

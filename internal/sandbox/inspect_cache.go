@@ -34,6 +34,9 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 			r.Path = real
 			in.kind(real)
 		}
+		if k := in.kind(r.Path); k == KindFile || k == KindOther {
+			continue // no folder: the name stays what it is
+		}
 		writable = append(writable, r.Path)
 		out = append(out, r)
 	}

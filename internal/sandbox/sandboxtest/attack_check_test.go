@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,20 +17,21 @@ import (
 // What `bawn check` says of a path must be what the sandbox does with it. The
 // tree and the questions are random; the seed is printed with a failure.
 func TestCheckAgreesWithTheSandbox(t *testing.T) {
-	for _, m := range sandboxed {
+	// Guarded, and one of the others: with two users and every run of the
+	// suite, all come up often.
+	for _, m := range []mode{sandboxed[0], sandboxed[1+rand.IntN(len(sandboxed)-1)]} {
 		t.Run(m.name, func(t *testing.T) {
-			seed := uint64(os.Getpid())<<16 ^ rand.Uint64()
+			seed := rand.Uint64()
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			b := New(t, "native")
-			defer func() {
-				if t.Failed() {
-					t.Logf("seed %#x", seed)
-				}
-			}()
 			root := filepath.Dir(b.Home)
 			mkdir(t, root+"/added")
 			b.Flags = append([]string{"--add-dir", root + "/added"}, m.flags...)
 			paths := randomTree(t, rnd, b)
+			slices.Sort(paths)
+			paths = slices.Compact(paths)
+			rnd.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
+			paths = paths[:min(len(paths), 70)]
 			checks := checkAll(t, b, paths)
 			for _, l := range Launchers {
 				b.Launcher = l
@@ -38,6 +40,9 @@ func TestCheckAgreesWithTheSandbox(t *testing.T) {
 					compare(t, l, p, path, checks[i])
 				}
 				p.end()
+			}
+			if t.Failed() {
+				t.Logf("seed %#x", seed)
 			}
 		})
 	}
@@ -73,7 +78,7 @@ func randomTree(t *testing.T, rnd *rand.Rand, b *Box) []string {
 		}
 	}
 	for _, d := range []string{".cache", ".cargo/registry", "go/pkg/mod", ".local/share/pnpm"} {
-		if rnd.IntN(2) == 0 {
+		if rnd.IntN(2) == 0 && !exists(b.Home+"/"+strings.Split(d, "/")[0]) {
 			mkdir(t, b.Home+"/"+d)
 		}
 		dirs = append(dirs, b.Home+"/"+d)
@@ -132,7 +137,7 @@ func checkAll(t *testing.T, b *Box, paths []string) []verdicts {
 	}
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 2 {
 		wg.Go(func() {
 			for i := range next {
 				out[i] = verdicts{one("read", paths[i]), one("write", paths[i])}

@@ -59,7 +59,7 @@ func TestA53_A57_A149_GitControlFiles(t *testing.T) {
 		p.want("ok", "creat", g+"/description2")
 		p.end()
 		r := b.Sh(t, `exec 2>&1; echo '`+hook+`' >.git/hooks/pre-commit; echo '`+hook+`' >.githooks/pre-commit; git config core.fsmonitor ./x && echo CONFIGURED
-cp -r .git .git2; rm -rf .git; mv .git2 .git; echo 2 >a; git add a && git commit -q -m second && echo COMMITTED; git checkout -q -b br && echo BRANCHED`)
+cp -r .git .git2 && echo '[core] fsmonitor = ./x' >>.git2/config; mv .git .git3; mv -T .git2 .git; rm -rf .git2; echo 2 >a; git add a && git commit -q -m second && echo COMMITTED; git checkout -q -b br && echo BRANCHED`)
 		if strings.Contains(r.Stdout, "CONFIGURED") {
 			t.Error("git config passed")
 		}

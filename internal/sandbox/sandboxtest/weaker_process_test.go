@@ -171,8 +171,8 @@ func TestB108_WeakerEndsAll(t *testing.T) {
 	}
 }
 
-// Chains of processes, each of which forks the next and ends, are always one
-// step ahead of whoever looks for them.
+// Chains of processes, each of which forks the next and ends, must not outrun
+// the end of the run.
 func TestWeaker_EndsForkChain(t *testing.T) {
 	weakerMachines(t, func(t *testing.T, m setupMachine) {
 		b := New(t, "auto")

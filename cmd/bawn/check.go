@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"bawn/internal/policy"
+	"bawn/internal/sandbox"
 )
 
 // Exit codes of check (DECISIONS "Exit codes").
@@ -60,7 +60,7 @@ func checkCommand(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	real, err := realPath(rest[1])
+	real, err := sandbox.RealPath(rest[1])
 	if err != nil {
 		return fail(err)
 	}
@@ -95,23 +95,4 @@ func checkCommand(args []string) int {
 		return checkAllow
 	}
 	return checkDeny
-}
-
-// realPath resolves links in the part of a path that exists.
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	rest := ""
-	for dir := abs; ; dir = filepath.Dir(dir) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil {
-			return filepath.Join(real, rest), nil
-		}
-		if dir == filepath.Dir(dir) {
-			return abs, nil
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-	}
 }

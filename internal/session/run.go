@@ -122,8 +122,18 @@ type next struct {
 
 func (r *runner) loop(ctx context.Context) (Result, error) {
 	quit := make(chan struct{})
-	defer close(quit)
 	events := r.events(quit)
+	ended := false
+	defer func() {
+		if !ended {
+			r.p.Kill()
+		}
+		// The reader must be gone before its descriptor is closed: the number
+		// may be another sandbox's next.
+		close(quit)
+		for range events {
+		}
+	}()
 	for {
 		var look <-chan time.Time
 		if r.tty.waiting() {
@@ -131,7 +141,6 @@ func (r *runner) loop(ctx context.Context) (Result, error) {
 		}
 		select {
 		case <-ctx.Done():
-			r.p.Kill()
 			return Result{Code: 128 + int(unix.SIGKILL), Reason: ctx.Err().Error()}, ctx.Err()
 		case s := <-r.signals:
 			r.forward(s)
@@ -141,6 +150,7 @@ func (r *runner) loop(ctx context.Context) (Result, error) {
 			if n.err != nil {
 				return Result{Code: 125}, n.err
 			}
+			ended = n.ev.Kind == sandbox.EventExited || n.ev.Kind == sandbox.EventFailed
 			res, done, err := r.handle(n.ev)
 			if done || err != nil {
 				return res, err
@@ -157,6 +167,7 @@ const lookAgain = 200 * time.Millisecond
 func (r *runner) events(quit <-chan struct{}) <-chan next {
 	events := make(chan next)
 	go func() {
+		defer close(events)
 		for {
 			ev, err := r.p.Next()
 			select {

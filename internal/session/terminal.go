@@ -89,9 +89,9 @@ func (t *terminal) relay() error {
 		return fmt.Errorf("relay the terminal: %w", err)
 	}
 	t.quit = w
+	t.raw() // first, or the caller's terminal would process the output again
 	go t.output()
 	go t.input(r)
-	t.raw()
 	return nil
 }
 

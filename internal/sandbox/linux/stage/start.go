@@ -125,8 +125,9 @@ func textFile(path string) bool {
 	return bytes.IndexByte(line, 0) < 0
 }
 
-// lookup finds a program as execvp does: the first executable file on the
-// path; one that may not be executed is remembered for the error.
+// lookup finds a program as a shell does: the first executable file on the
+// path; one that may not be executed is remembered for the error. A folder
+// that hides its names has none.
 func lookup(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -149,8 +150,8 @@ func lookup(name, path string) (string, error) {
 
 func executable(file string) error {
 	var st unix.Stat_t
-	if err := unix.Stat(file, &st); err != nil {
-		return err
+	if unix.Stat(file, &st) != nil {
+		return unix.ENOENT
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return unix.EACCES

@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,8 +37,22 @@ func FindBwrap() (string, error) {
 	return "", fmt.Errorf("not installed (neither %s nor %s)", bwrapPaths[0], bwrapPaths[1])
 }
 
-// startBwrap lets bubblewrap build the boundary and run the stage in it.
+// startBwrap lets bubblewrap build the boundary and run the stage in it. A
+// socket that its owner removed between the look and the mount makes
+// bubblewrap fail: without that mask it is tried once more.
 func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	spec.Mounts = present(spec.Mounts)
+	p, err := bwrapOnce(data, spec, stdio)
+	if errors.Is(err, sandbox.ErrUnavailable) {
+		if now := present(spec.Mounts); len(now) < len(spec.Mounts) {
+			spec.Mounts = now
+			return bwrapOnce(data, spec, stdio)
+		}
+	}
+	return p, err
+}
+
+func bwrapOnce(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	path, err := FindBwrap()
 	if err != nil {
 		return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: err.Error()}
@@ -71,7 +86,6 @@ func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pr
 	if spec.TTY {
 		files[stage.StdioFD], files[stage.StdioFD+1], files[stage.StdioFD+2] = null, null, null
 	}
-	spec.Mounts = present(spec.Mounts)
 	args, data2 := BwrapArgs(spec, len(files)+1)
 	argFile, err := keep(specFile([]byte(strings.Join(args, "\x00") + "\x00")))
 	if err != nil {

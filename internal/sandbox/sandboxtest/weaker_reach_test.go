@@ -143,8 +143,13 @@ func TestWeaker_Terminal(t *testing.T) {
 	cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm", "SHELL=/bin/sh")
 	var out weakerBuffer
 	cmd.Stdout = &out
+	in, err := cmd.StdinPipe() // open to the end: script would type ^D, which echoes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
 	m.start(t, cmd)
-	err := cmd.Wait()
+	err = cmd.Wait()
 	s := strings.ReplaceAll(out.String(), "\r", "")
 	if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(s, "/dev/pts/") || !strings.HasSuffix(s, "\n41 97\nthree\ntyped\n") {
 		t.Errorf("%v: %q", err, s)

@@ -212,7 +212,7 @@ func TestForgedPointer(t *testing.T) {
 func TestForgedOwner(t *testing.T) {
 	if dir := os.Getenv("GITDIR_TEST_OWNER"); dir != "" {
 		r := discover(t, dir)
-		t.Logf("WRITABLE=%q WARNINGS=%q", r.Writable, r.Warnings)
+		t.Logf("WRITABLE=%q WARNINGS=%q READONLY=%q", r.Writable, r.Warnings, r.ReadOnly)
 		return
 	}
 	if os.Getuid() != 0 {
@@ -278,5 +278,20 @@ func TestForgedOwner(t *testing.T) {
 			t.Errorf("%s of another user is believed: %s", path, out)
 		}
 		all(nobody)
+	}
+
+	// Another user's .git above the folder is not used (safe.directory) and
+	// must not decide what is read-only below it.
+	git(t, s.base, "config", "-f", s.m+"/.git/config", "core.hooksPath", "in")
+	mkdir(t, s.m+"/in")
+	all(nobody)
+	if out := as(s.m + "/in"); !strings.Contains(out, "READONLY=[\""+s.m+"/in\"]") {
+		t.Errorf("hooks folder of the own repository above: %s", out)
+	}
+	if err := os.Lchown(s.m+"/.git", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if out := as(s.m + "/in"); !strings.Contains(out, "READONLY=[]") {
+		t.Errorf("hooks folder of another user's repository above: %s", out)
 	}
 }

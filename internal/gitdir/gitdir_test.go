@@ -3,13 +3,10 @@
 package gitdir
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 func TestNoRepository(t *testing.T) {
@@ -65,6 +62,15 @@ func TestBareLayoutBesideGit(t *testing.T) {
 	hasNot(t, "ReadOnly", discover(t, m).ReadOnly, m+"/hooks")
 	write(t, m+"/HEAD", "ref: refs/heads/main\n")
 	has(t, "ReadOnly", discover(t, m).ReadOnly, m+"/hooks", m+"/.git/hooks")
+	// Nor does it take HEAD, which the command can write, …
+	remove(t, m+"/HEAD")
+	write(t, m+"/config", "")
+	has(t, "ReadOnly", discover(t, m).ReadOnly, m+"/hooks", m+"/config")
+	// … nor objects and refs, if there is a commondir.
+	e := tempDir(t)
+	write(t, e+"/HEAD", "ref: refs/heads/main\n")
+	write(t, e+"/commondir", m+"/.git\n")
+	want(t, "ReadOnly", discover(t, e).ReadOnly, e+"/commondir")
 }
 
 func TestLinkedWorktree(t *testing.T) {
@@ -117,6 +123,10 @@ func TestBareWithWorktrees(t *testing.T) {
 	want(t, "ReadOnly", r.ReadOnly, base+"/main/.git", base+"/r.git/hooks", base+"/r.git/config",
 		base+"/r.git/worktrees/main/commondir", base+"/r.git/worktrees/main/gitdir")
 	warned(t, r)
+
+	want(t, "ReadOnly", discover(t, base+"/r.git/hooks").ReadOnly, base+"/r.git/hooks")
+	want(t, "ReadOnly", discover(t, base+"/r.git/worktrees").ReadOnly,
+		base+"/r.git/worktrees/main/commondir", base+"/r.git/worktrees/main/gitdir")
 
 	// A folder that holds both.
 	write(t, base+"/.git", "gitdir: ./r.git\n")
@@ -254,6 +264,7 @@ func TestSymlinkedDotGit(t *testing.T) {
 	want(t, "Writable", r.Writable)
 	want(t, "Names", r.Names, m+"/.git")
 	warned(t, r, "symbolic link", "--add-dir", base+"/outside")
+	warned(t, discover(t, mkdir(t, m+"/sub"))) // nothing to grant there, nothing to refuse
 
 	remove(t, m+"/.git")
 	symlink(t, "nothing", m+"/.git")
@@ -325,100 +336,10 @@ func TestOtherFolders(t *testing.T) {
 	mkdir(t, base+"/wt/sub/dir")
 	want(t, "ReadOnly", discover(t, base+"/wt/sub").ReadOnly, base+"/wt/sub/dir")
 
+	git(t, m, "config", "core.hooksPath", ".git/info")
+	has(t, "ReadOnly", discover(t, c).ReadOnly, c+"/info")
+
 	// B15: several repositories below a plain folder are the guard's.
 	r = discover(t, base)
 	want(t, "ReadOnly", r.ReadOnly)
-}
-
-// No name may block or be read without bound.
-func TestOddFiles(t *testing.T) {
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-done:
-		case <-time.After(20 * time.Second):
-			panic("Discover blocks")
-		}
-	}()
-	defer close(done)
-	fifo := func(path string) {
-		remove(t, path)
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	base := tempDir(t)
-
-	dir := mkdir(t, base+"/a")
-	fifo(dir + "/.git")
-	warned(t, discover(t, dir), "neither a folder nor a file")
-
-	m := repository(t, base+"/m")
-	git(t, m, "worktree", "add", "-q", "../wt")
-	for _, name := range []string{"/worktrees/wt/commondir", "/worktrees/wt/gitdir"} {
-		old := readFile(t, m+"/.git"+name)
-		fifo(m + "/.git" + name)
-		r := discover(t, base+"/wt")
-		want(t, "Writable", r.Writable)
-		warned(t, r, "not a regular file")
-		remove(t, m+"/.git"+name)
-		write(t, m+"/.git"+name, strings.Repeat("/", maxPointer)+old)
-		r = discover(t, base+"/wt")
-		want(t, "Writable", r.Writable)
-		warned(t, r, "not believed", "limit")
-		write(t, m+"/.git"+name, old)
-	}
-	want(t, "Writable", discover(t, base+"/wt").Writable, m+"/.git")
-
-	old := readFile(t, base+"/wt/.git")
-	write(t, base+"/wt/.git", old+strings.Repeat("\n", maxPointer))
-	r := discover(t, base+"/wt")
-	want(t, "Writable", r.Writable)
-	warned(t, r, "larger than 64 KiB")
-
-	config := readFile(t, m+"/.git/config")
-	write(t, m+"/.git/config", config+strings.Repeat("#", maxConfig))
-	if _, err := Discover(m); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), m+"/.git/config") {
-		t.Errorf("huge config: %v", err)
-	}
-	write(t, m+"/.git/config", config+"[core\n")
-	var syntax *SyntaxError
-	if _, err := Discover(m); !errors.As(err, &syntax) || syntax.Line != strings.Count(config, "\n")+1 {
-		t.Errorf("broken config: %v", err)
-	}
-	fifo(m + "/.git/config")
-	if _, err := Discover(m); !errors.Is(err, errNotRegular) {
-		t.Errorf("fifo as config: %v", err)
-	}
-	remove(t, m+"/.git/config")
-	symlink(t, "/dev/zero", m+"/.git/config")
-	if _, err := Discover(m); !errors.Is(err, errNotRegular) {
-		t.Errorf("device as config: %v", err)
-	}
-}
-
-// Too much to read fails; it does not protect a part.
-func TestLimits(t *testing.T) {
-	m := repository(t, tempDir(t)+"/m")
-	for i := range maxDirs {
-		mkdir(t, fmt.Sprintf("%s/.git/modules/%d", m, i))
-	}
-	discover(t, m)
-	mkdir(t, m+"/.git/modules/more")
-	if _, err := Discover(m); !errors.Is(err, ErrLimit) {
-		t.Errorf("%d modules: %v", maxDirs+1, err)
-	}
-	remove(t, m+"/.git/modules")
-	mkdir(t, m+"/.git/modules"+strings.Repeat("/x", maxDepth))
-	discover(t, m)
-	mkdir(t, m+"/.git/modules"+strings.Repeat("/x", maxDepth+2))
-	if _, err := Discover(m); !errors.Is(err, ErrLimit) {
-		t.Errorf("deep modules: %v", err)
-	}
-	remove(t, m+"/.git/modules")
-	// A loop of links ends by itself.
-	symlink(t, "..", m+"/.git/modules/loop")
-	symlink(t, "/", m+"/.git/modules/rootdir")
-	symlink(t, ".", m+"/.git/modules/self")
-	discover(t, m)
 }

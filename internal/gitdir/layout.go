@@ -83,16 +83,18 @@ func (f *finder) gitDir(dir string, roots []string) error {
 
 // common protects the directory that dir/commondir names.
 func (f *finder) common(dir string, pointer place, roots []string) error {
+	_, own := f.root(dir)
 	to, err := readPointer(pointer.path)
 	if err != nil {
-		f.warn("%q: %v; git may take its config from elsewhere", dir+"/commondir", err)
+		if own { // else believe has said it
+			f.warn("%q: %v; git may take its config from elsewhere", dir+"/commondir", err)
+		}
 		return nil
 	}
 	p, err := f.walk(dir, to)
 	if err != nil || !p.isDir() {
 		return err
 	}
-	_, own := f.root(dir)
 	if _, ok := f.root(p.path); own && !ok {
 		f.warn("%q names %q, outside the folder: not writable; use --add-dir %q if git must write there", dir+"/commondir", p.path, p.path)
 	}

@@ -23,6 +23,8 @@ func TestTargets(t *testing.T) {
 		{"hooksPath of another section", "[core \"\"]\n\thooksPathX = hooks.d\n", nil, nil},
 		{"hooksPath absent", "[core]\n\thooksPath = .githooks\n", nil, []string{".githooks"}},
 		{"hooksPath deep absent", "[core]\n\thooksPath = tools/a/b\n", nil, []string{"tools/a/b"}},
+		{"hooksPath by an absent folder", "[core]\n\thooksPath = absent/../hooks.d\n", nil, nil},
+		{"hooksPath of a push into it", "[core]\n\thooksPath = info\n", []string{".git/info"}, []string{"info"}},
 		{"hooksPath outside", "[core]\n\thooksPath = /dev/null\n", nil, nil},
 		{"hooksPath by a link", "[core]\n\thooksPath = link\n", []string{"hooks.d"}, []string{"link"}},
 		{"hooksPath in git", "[core]\n\thooksPath = .git/info\n", []string{".git/info"}, nil},
@@ -107,6 +109,11 @@ func TestTargetsOfWorktrees(t *testing.T) {
 	r := discover(t, base+"/wt")
 	want(t, "ReadOnly", r.ReadOnly, base+"/wt/.git", base+"/wt/h")
 	want(t, "Writable", r.Writable)
+	// A bare repository is its own root.
+	git(t, base, "init", "-q", "--bare", "b.git")
+	git(t, base+"/b.git", "config", "core.sshCommand", "./ssh")
+	write(t, base+"/b.git/ssh", "")
+	has(t, "ReadOnly", discover(t, base+"/b.git").ReadOnly, base+"/b.git/ssh")
 	// A commondir in .git moves config and hooks away.
 	write(t, m+"/.git/commondir", "../evil\n")
 	write(t, m+"/evil/config", "[core]\n\tfsmonitor = ./fs\n")

@@ -22,6 +22,9 @@ import (
 // PATH could be the workspace's own.
 var bwrapPaths = [...]string{"/usr/bin/bwrap", "/bin/bwrap"}
 
+// overflowID is how ids without a mapping show (user_namespaces(7)).
+const overflowID = 65534
+
 // FindBwrap returns the system's bubblewrap, or why there is none to trust.
 func FindBwrap() (string, error) {
 	for _, p := range bwrapPaths {
@@ -29,7 +32,9 @@ func FindBwrap() (string, error) {
 		if err := unix.Stat(p, &st); err != nil {
 			continue
 		}
-		if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o022 != 0 {
+		// In a user namespace root's files belong to the overflow id.
+		byRoot := st.Uid == 0 || st.Uid == overflowID
+		if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o022 != 0 || !byRoot {
 			return "", fmt.Errorf("%s is not a program that only root can change", p)
 		}
 		return p, nil

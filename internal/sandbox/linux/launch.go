@@ -134,7 +134,11 @@ func fork(c child) (*process, error) {
 		runtime.UnlockOSThread()
 		unix.Close(pair[0])
 		unix.Close(spec)
-		return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
+		switch err {
+		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS:
+			return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
+		}
+		return nil, fmt.Errorf("start %s: %w", c.mechanism, err)
 	}
 	return &process{pid: pid, control: pair[0], spec: spec}, nil
 }

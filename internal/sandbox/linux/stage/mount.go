@@ -65,7 +65,7 @@ func build(mounts []sandbox.Mount) error {
 		return unavailable(fmt.Errorf("make the root read-only: %w", err))
 	}
 	if err := b.makePools(); err != nil {
-		return fmt.Errorf("prepare private folders: %w", err)
+		return unavailable(fmt.Errorf("prepare private folders: %w", err))
 	}
 	for i, m := range mounts {
 		err := b.step(i, m)
@@ -111,7 +111,7 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 	for i, d := range devNodes {
 		fd, err := openTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
-			return fmt.Errorf("take device %s: %w", d, err)
+			return unavailable(fmt.Errorf("take device %s: %w", d, err))
 		}
 		b.dev[i] = fd
 	}

@@ -129,6 +129,7 @@ func bwrapOnce(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pro
 	}
 	capture.Close()
 	p.stderr = out
+	p.endOrphan()
 	if err := p.await(Bwrap); err != nil {
 		return nil, err
 	}
@@ -149,6 +150,26 @@ func present(mounts []sandbox.Mount) []sandbox.Mount {
 		out = append(out, m)
 	}
 	return out
+}
+
+// endOrphan waits until the stage speaks or bubblewrap ends. Killed between
+// its clone and the go-ahead to its child, bubblewrap leaves that child
+// waiting for ever with the control socket open; it is in the same group.
+func (p *process) endOrphan() {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return // it is gone already, or an old kernel: await reads on
+	}
+	defer unix.Close(fd)
+	fds := []unix.PollFd{{Fd: int32(p.control), Events: unix.POLLIN}, {Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+			break
+		}
+	}
+	if fds[0].Revents == 0 && fds[1].Revents != 0 {
+		_ = unix.Kill(-p.pid, unix.SIGKILL)
+	}
 }
 
 // launcherOutput is what bubblewrap said about its failure, on one line.

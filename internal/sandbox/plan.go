@@ -18,7 +18,7 @@ type Command struct {
 // Plan turns a policy and the facts of the host into the steps that build
 // the sandbox. It is pure: the same input gives the same Spec on any system.
 func Plan(p policy.Policy, h Host, c Command) Spec {
-	pl := planner{table: p.Files(), host: h, homes: p.Homes(), skeleton: map[string]bool{}}
+	pl := planner{table: p.Files(), host: h, out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
 	pl.temp(p.Temp())
 	pl.run()
 	pl.skeletons()
@@ -207,7 +207,7 @@ func (pl *planner) child(dir string, e Entry) {
 
 // writable binds every read-write place, outermost first.
 func (pl *planner) writable() {
-	for _, r := range pl.table.Rules() {
+	for _, r := range pl.table.Below("/") {
 		if r.Access != policy.ReadWrite || r.Path == "/" || strings.HasPrefix(r.Path, "/dev/") || r.Path == "/tmp" || r.Path == "/var/tmp" {
 			continue
 		}
@@ -277,7 +277,7 @@ func (pl *planner) restrict() {
 			add(path, Mount{Op: OpPin, Target: path, Write: true, Dir: true})
 		}
 	}
-	for _, r := range pl.table.Rules() {
+	for _, r := range pl.table.Below("/") {
 		if r.Path == "/" || !pl.host.exists(r.Path) {
 			continue
 		}

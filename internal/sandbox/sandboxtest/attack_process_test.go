@@ -237,16 +237,14 @@ func TestF11_KilledAtAnyMoment(t *testing.T) {
 		before := listing(t, b.Workspace, b.Home)
 		const rounds = 24
 		for i := range rounds {
-			depth := 0 // bawn; or pid 1, which bubblewrap has below itself
-			if i%2 == 1 {
-				depth = map[string]int{"native": 1, "bwrap": 2}[l]
-			}
+			depth := i % 3 // bawn; its child: pid 1, or bubblewrap; the one below
 			args := []string{strconv.Itoa(i * 1200), strconv.Itoa(depth), Binary(), "run", "-q", "--launcher", l, "--",
 				"sh", "-c", "setsid sleep 300 & sleep 300 & wait"}
 			ctx, cancel := context.WithTimeout(t.Context(), Limit)
 			cmd := exec.CommandContext(ctx, tool(t, "reap"), args...)
 			var out bytes.Buffer
 			cmd.Dir, cmd.Env, cmd.Stderr = b.Workspace, b.Environ(), &out
+			cmd.WaitDelay = time.Second // what lives on holds the pipe
 			err := cmd.Run()
 			cancel()
 			if err != nil {

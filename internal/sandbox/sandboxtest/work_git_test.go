@@ -57,7 +57,7 @@ git push -q origin HEAD:b; git -C ../z.git log --format=%s b`,
 			want: "b\nup\n", after: `git fsck; git status -sb; git for-each-ref; ls -A . .git y; git -C z.git rev-parse b`,
 		},
 		{
-			name: "WorktreeInside", setup: repoCopy,
+			name: "WorktreeInside", heavy: true, setup: repoCopy,
 			run:  `git worktree add -q -b wt wt; cd wt; echo w >w; git add w; git commit -qm w; git log --format=%s; cd ..; git worktree list | wc -l; git worktree add -q --detach other; git worktree remove other; git worktree prune`,
 			want: "w\n", after: gitState + `git -C wt status -sb`,
 		},

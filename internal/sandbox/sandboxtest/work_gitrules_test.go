@@ -172,6 +172,7 @@ git add -A; git commit -qm one; git switch -q -c change; echo two >f; echo '{"a"
 // A commit that is to be signed is signed, or there is none: its key is
 // hidden in the home, or held by an agent of the host.
 func TestB21B22_NeverUnsigned(t *testing.T) {
+	t.Parallel()
 	const keys = smallRepo + `mkdir -m 700 ~/.ssh; ssh-keygen -q -t ed25519 -N "$PHRASE" -C t -f ~/.ssh/id; cp ~/.ssh/id.pub ~/seen.pub
 git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id.pub
 printf '#!/bin/sh\necho phrase\n' >$ROOT/ask; chmod +x $ROOT/ask

@@ -11,6 +11,7 @@ import (
 
 // Any name that the kernel takes can be a workspace's.
 func TestB47_WorkspaceNames(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		for _, c := range []struct{ what, name string }{
 			{"spaces and CJK", "プロ ジェクト é"},
@@ -56,6 +57,7 @@ func TestB47_WorkspaceNames(t *testing.T) {
 
 // The command runs where it was asked to, or not at all.
 func TestB36_NeverAnotherFolder(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		root := filepath.Dir(b.Workspace)
@@ -90,6 +92,7 @@ func TestB36_NeverAnotherFolder(t *testing.T) {
 
 // A granted folder may be a link to another place.
 func TestB38_GrantedLink(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		root := filepath.Dir(b.Workspace)
@@ -122,6 +125,7 @@ func TestB38_GrantedLink(t *testing.T) {
 
 // Settings that are links stop no command, and what they lead to is held.
 func TestB137_LinkedSettings(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Env = []string{"ROOT=" + filepath.Dir(b.Workspace)}
@@ -140,6 +144,7 @@ ln -s ~/cfg/settings.json .bawn/settings.json; ln -s /nonexist .bawn/hooks; ln -
 
 // A folder on PATH that is hidden does not stop the search.
 func TestB49_HiddenFolderOnPath(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		Write(t, b.Home+"/.ssh/bin/true", "#!/bin/sh\nexit 9\n")
@@ -167,6 +172,7 @@ func TestB49_HiddenFolderOnPath(t *testing.T) {
 
 // Harmless variables stay; what goes is listed, without its value.
 func TestB117_HarmlessVariables(t *testing.T) {
+	t.Parallel()
 	keep := []string{
 		"COLORTERM=truecolor", "LC_ALL=C.UTF-8", "TERM=xterm-256color", "MY_API_BASE=x", "EDITOR=vi", "TZ=UTC", "MAKEFLAGS=-j2", "NODE_OPTIONS=--no-warnings",
 		"JAVA_HOME=/usr", "GOFLAGS=-mod=mod", "PYTHONUNBUFFERED=1", "CI=true", "LS_COLORS=di=01", "EMPTY=", "MULTI=a\nb", "KEYBOARD=x", "TOKENIZERS_PARALLELISM=false",
@@ -202,6 +208,7 @@ func TestB117_HarmlessVariables(t *testing.T) {
 // The tools' caches are writable, those that are not there yet too; in
 // airlock they are not the host's.
 func TestB52_Caches(t *testing.T) {
+	t.Parallel()
 	caches := []string{".cache/x", ".npm", ".cargo/registry", ".cargo/git", "go/pkg/mod", ".local/share/pnpm/store", ".cache/pip", ".cache/uv", ".bun/install/cache"}
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)

@@ -15,6 +15,7 @@ import (
 
 // The size of the workspace is nothing to the start: it is never listed.
 func TestB43_WorkspaceIsNeverListed(t *testing.T) {
+	t.Parallel()
 	b := New(t, "")
 	for i := range 20000 {
 		if i%200 == 0 {
@@ -63,6 +64,7 @@ func TestB43_WorkspaceIsNeverListed(t *testing.T) {
 
 // A policy of many long paths reaches the sandbox whole, and not by argv.
 func TestB46_TwoHundredAddedFolders(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Flags = nil
@@ -91,6 +93,7 @@ func TestB46_TwoHundredAddedFolders(t *testing.T) {
 
 // A hidden folder is one mask, however much it holds.
 func TestB42_HiddenFolderOfManyFiles(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		for i := range 5000 {
@@ -109,6 +112,7 @@ func TestB42_HiddenFolderOfManyFiles(t *testing.T) {
 
 // Runs in one folder do not disturb each other and leave nothing.
 func TestB14_ParallelRuns(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		for round := range 2 {

@@ -90,6 +90,7 @@ tar cf t.tar f l p; mkdir x; tar xf t.tar -C x; gzip -k t.tar; cp -a x y; rm -r 
 
 // A long TMPDIR of the host is no obstacle: inside it is short.
 func TestB29_LongTMPDIR(t *testing.T) {
+	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		long := filepath.Join(shortDir(t), strings.Repeat("x", 110))
@@ -110,6 +111,7 @@ func TestB29_LongTMPDIR(t *testing.T) {
 
 // Work passes although the user has many processes already.
 func TestB100_ManyProcesses(t *testing.T) {
+	t.Parallel()
 	b := New(t, "native")
 	many := b.hostProcesses(t, 300)
 	EachLauncher(t, func(t *testing.T, l string) {

@@ -222,7 +222,7 @@ func TestA104_SetuidPrograms(t *testing.T) {
 			return
 		}
 		for _, c := range [][]string{{"su", "-c", "id -u"}, {"newgrp", "root"}, {"mount", "-t", "tmpfs", "none", b.Workspace}, {"sg", "root", "id"}} {
-			if _, err := exec.LookPath(c[0]); err != nil {
+			if _, err := exec.LookPath(c[0]); err != nil || c[0] == "su" && l != "native" { // su waits after a failure
 				continue
 			}
 			if r := b.Run(t, c...); r.Code == 0 || strings.TrimSpace(r.Stdout) == "0" {

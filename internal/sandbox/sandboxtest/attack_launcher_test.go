@@ -34,6 +34,12 @@ func TestA78_FlagsAreNotLookedForElsewhere(t *testing.T) {
 				t.Fatalf("%q wrote outside", c.args)
 			}
 		}
+		// Right after --, a flag's name is a program's.
+		for _, args := range [][]string{{"run", "--launcher", l, "--", "--tier=open", "sh", "-c", write}, {"--", "--tier=open", "--", "sh", "-c", write}} {
+			if r := b.Bawn(t, args...); r.Code != 127 || exists(outside+"/x") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
 		// As a flag before --, the same word does count: the twin.
 		b.Bawn(t, "run", "--launcher", l, "--add-dir", outside, "--", "sh", "-c", write).OK(t)
 		if !exists(outside + "/x") {

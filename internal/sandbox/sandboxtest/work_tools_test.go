@@ -155,8 +155,8 @@ touch tests/__init__.py`,
 		{
 			name:  "B53_VenvAndPip",
 			setup: `mkdir localpkg ~/.cache; printf 'from setuptools import setup\nsetup(name="localpkg", version="1.0", py_modules=["local_mod"])\n' >localpkg/setup.py; echo 'x = 42' >localpkg/local_mod.py`,
-			run: `python3 -m venv .venv; .venv/bin/pip --disable-pip-version-check install -q --no-index --no-build-isolation ./localpkg 2>&1 | grep -v DEPRECATION || true; .venv/bin/python -c 'import local_mod, sys; print(local_mod.x, sys.prefix)'`,
-			want: "42 ROOT/ws/.venv", heavy: true, after: `ls -A . .venv/bin; ls .venv/lib/python3*/site-packages | grep local`,
+			run:   `python3 -m venv .venv; .venv/bin/pip --disable-pip-version-check install -q --no-index --no-build-isolation ./localpkg 2>&1 | grep -v DEPRECATION || true; .venv/bin/python -c 'import local_mod, sys; print(local_mod.x, sys.prefix)'`,
+			want:  "42 ROOT/ws/.venv", heavy: true, after: `ls -A . .venv/bin; ls .venv/lib/python3*/site-packages | grep local`,
 		},
 	})
 }

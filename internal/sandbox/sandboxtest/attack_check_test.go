@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"bawn/internal/policy"
 )
 
 // What `bawn check` says of a path must be what the sandbox does with it. The
@@ -102,7 +104,10 @@ func randomTree(t *testing.T, rnd *rand.Rand, b *Box) []string {
 		case 2, 3:
 			Write(t, path, "x")
 		case 4:
-			if to := files[rnd.IntN(len(files))]; exists(to) && !strings.HasPrefix(parent, b.Home+"/.cache") {
+			to := files[rnd.IntN(len(files))]
+			// A credential's link to a writable folder or the home refuses the
+			// run, and one in a cache is not followed: other tests' subjects.
+			if exists(to) && to != b.Home && !policy.Inside(parent, b.Home+"/.cache") && (!policy.Inside(path, b.Home) || policy.Inside(to, b.Home)) {
 				symlink(t, to, path)
 			}
 		}
@@ -157,7 +162,10 @@ func checkAll(t *testing.T, b *Box, paths []string) []verdicts {
 func compare(t *testing.T, launcher string, p *prober, path string, v verdicts) {
 	t.Helper()
 	got, _, _ := strings.Cut(p.do("read", path), "\t")
+	real, _ := filepath.EvalSymlinks(path)
+	copied := real == p.box.Home+"/.npmrc" || real == p.box.Home+"/.pypirc"
 	switch {
+	case copied: // the file itself is hidden, a copy without the login is there
 	case v.read && got != "ok" && got != "ENOENT" && got != "ENOTDIR" && got != "ENXIO" && got != "ELOOP":
 		t.Errorf("%s: check allows to read %s, the sandbox says %s", launcher, path, got)
 	case v.read && got == "ENOENT" && exists(path) && !strings.HasPrefix(path, "/dev/"):

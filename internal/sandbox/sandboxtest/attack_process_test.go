@@ -45,10 +45,10 @@ ls /proc/self/fd | tr '\n' ' '`
 		out, err := start(Binary(), "run", "-q", "--launcher", l, "--", "sh", "-c", text).Output()
 		// ls has the folder it reads as descriptor 3.
 		if err != nil || strings.TrimSpace(string(out)) != "0 1 2 3" {
-			t.Errorf("inside: %q, %v", out, err)
+			t.Errorf("inside: %.200q, %v", out, err)
 		}
 		if out, _ := start("sh", "-c", text).Output(); !strings.Contains(string(out), "SECRET") {
-			t.Errorf("control: %q", out)
+			t.Errorf("control: %.200q", out)
 		}
 		for _, dir := range []*os.File{files[0], files[2]} {
 			cmd := start(Binary(), "run", "-q", "--launcher", l, "--", "sh", "-c", "echo RAN; cat /dev/stdin/id /proc/self/fd/0/id")

@@ -23,9 +23,10 @@ cross:
 unit:
 	CGO_ENABLED=1 go test -race . ./internal/policy/... ./internal/sandbox ./internal/gitdir/... ./internal/session/... ./cmd/...
 
-# The real program in the real kernel, as root and as an ordinary user.
+# The real program in the real kernel, as root and as an ordinary user. Never
+# from the cache: it does not know the built program.
 suite:
-	go test -timeout 20m ./...
+	go test -count=1 -timeout 30m ./...
 
 bench:
 	go run ./bench

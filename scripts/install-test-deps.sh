@@ -28,7 +28,12 @@ want script bsdutils
 want vim.tiny vim-tiny
 want useradd passwd
 want ip iproute2
+want dbus-daemon dbus-daemon
+want dbus-send dbus-bin
+want pgrep procps
+want setpriv util-linux
 want mkfs.ext4 e2fsprogs
+[ -e /usr/include/stdio.h ] || need="$need libc6-dev"
 python3 -c 'import venv, ensurepip' 2>/dev/null || need="$need python3-venv"
 
 [ -n "$need" ] || exit 0

@@ -31,30 +31,28 @@ type checkResult struct {
 func checkCommand(args []string) int {
 	f := newRunFlags()
 	asJSON := false
-	specs := append(f.policySpecs(), flagSpec{name: "--json", help: "for programs", on: func() { asJSON = true }})
+	specs := append(f.policySpecs(), jsonFlag(&asJSON))
+	// Flags may stand before the action, before the path and after it.
 	rest, err := parseFlags(args, specs)
+	for n := 1; err == nil && n <= 2 && len(rest) > n; n++ {
+		var more []string
+		more, err = parseFlags(rest[n:], specs)
+		rest = append(rest[:n:n], more...)
+	}
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"check"})
 	case err != nil:
-		return usageError(err)
+		return usageError("check", err)
 	}
-	if len(rest) > 0 {
-		// Flags may stand on either side of the action.
-		action := rest[0]
-		more, err := parseFlags(rest[1:], specs)
-		if err != nil {
-			return usageError(err)
-		}
-		rest = append([]string{action}, more...)
+	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" {
+		return usageError("check", fmt.Errorf("unknown action %q: it is read or write", rest[0]))
 	}
-	if len(rest) == 3 {
-		if extra, err := parseFlags(rest[2:], specs); err == nil {
-			rest = append(rest[:2:2], extra...)
-		}
+	if len(rest) > 2 {
+		return usageError("check", fmt.Errorf("check takes one path, got %q too", rest[2]))
 	}
-	if len(rest) != 2 || (rest[0] != "read" && rest[0] != "write") {
-		return usageError(errors.New("check needs an action and a path: bawn check read|write PATH"))
+	if len(rest) != 2 {
+		return usageError("check", errors.New("check needs an action and a path: bawn check read|write PATH"))
 	}
 	p, _, err := f.policy()
 	if err != nil {

@@ -26,14 +26,14 @@ type doctorCheck struct {
 // doctorCommand tries what the sandbox needs on this machine.
 func doctorCommand(args []string) int {
 	asJSON := false
-	rest, err := parseFlags(args, []flagSpec{{name: "--json", help: "for programs", on: func() { asJSON = true }}})
+	rest, err := parseFlags(args, []flagSpec{jsonFlag(&asJSON)})
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"doctor"})
 	case err != nil:
-		return usageError(err)
+		return usageError("doctor", err)
 	case len(rest) > 0:
-		return usageError(fmt.Errorf("doctor takes no argument, got %q", rest[0]))
+		return usageError("doctor", fmt.Errorf("doctor takes no argument, got %q", rest[0]))
 	}
 	d := diagnose()
 	if asJSON {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"bawn/internal/policy"
 )
@@ -12,16 +14,17 @@ import (
 // envCommand lists what the scrub removes and why; never a value.
 func envCommand(args []string) int {
 	asJSON := false
-	rest, err := parseFlags(args, []flagSpec{{name: "--json", help: "for programs", on: func() { asJSON = true }}})
+	rest, err := parseFlags(args, []flagSpec{jsonFlag(&asJSON)})
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"env"})
 	case err != nil:
-		return usageError(err)
+		return usageError("env", err)
 	case len(rest) > 0:
-		return usageError(fmt.Errorf("env takes no argument, got %q", rest[0]))
+		return usageError("env", fmt.Errorf("env takes no argument, got %q", rest[0]))
 	}
 	kept, dropped := policy.EnvRules{}.Scrub(os.Environ())
+	slices.SortStableFunc(dropped, func(a, b policy.DroppedVar) int { return strings.Compare(a.Name, b.Name) })
 	if asJSON {
 		type row struct {
 			Name   string `json:"name"`

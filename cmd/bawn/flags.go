@@ -19,6 +19,11 @@ type flagSpec struct {
 	optional func(string) bool
 }
 
+// jsonFlag is --json, where a command has it.
+func jsonFlag(on *bool) flagSpec {
+	return flagSpec{name: "--json", help: "print JSON, for programs", on: func() { *on = true }}
+}
+
 var errHelp = errors.New("help asked for")
 
 // parseFlags reads flags up to "--" or the first word that is not one, and
@@ -80,7 +85,11 @@ func findFlag(name string, specs []flagSpec) *flagSpec {
 
 // suggestion names the nearest known word, if one is near.
 func suggestion(word string, known []string) string {
+	// A single letter is near to every other one.
 	best, dist := "", 3
+	if len(strings.TrimLeft(word, "-")) == 1 {
+		dist = 1
+	}
 	for _, k := range known {
 		if d := distance(word, k); d < dist {
 			best, dist = k, d

@@ -74,6 +74,7 @@ func TestA78_ParseFlags(t *testing.T) {
 		{"-q=1 cmd", parsed{err: "-q takes no value"}},
 		{"--tir open cmd", parsed{err: `unknown flag "--tir"; did you mean "--tier"?`}},
 		{"--tie=open cmd", parsed{err: `unknown flag "--tie"; did you mean "--tier"?`}},
+		{"-x cmd", parsed{err: `unknown flag "-x"`}},
 		{"--TIER open", parsed{err: `unknown flag "--TIER"`}},
 		{"-qC a cmd", parsed{err: `unknown flag "-qC"; did you mean "-q"?`}},
 		{"--=x", parsed{err: `unknown flag "--"; did you mean "-q"?`}},
@@ -154,5 +155,63 @@ func TestSandboxFlagTakesOnlyModes(t *testing.T) {
 	}
 	if _, err := parseFlags([]string{"--sandbox=guarded", "cmd"}, newRunFlags().specs()); err == nil {
 		t.Error("--sandbox=guarded is no mode")
+	}
+}
+
+func TestNotFoundHint(t *testing.T) {
+	for _, c := range []struct {
+		bare bool
+		name string
+		code int
+		want string
+	}{
+		{true, "readonly", 127, "; did you mean --sandbox read-only?"},
+		{true, "Read-Only", 127, "; did you mean --sandbox read-only?"},
+		{false, "readonly", 127, ""},
+		{true, "readonly", 126, ""},
+		{true, "npm", 127, ""},
+		{false, "npm test", 127, "; shell text is run with -c TEXT"},
+		{false, "/opt/my tool", 127, ""},
+		{false, "npm", 127, ""},
+	} {
+		if got := notFoundHint(&runFlags{bareMode: c.bare}, c.name, c.code); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+func TestWayOut(t *testing.T) {
+	names := []string{"run", "check"}
+	for word, want := range map[string]string{
+		"":       "",
+		"rn":     `; did you mean "run"?`,
+		"--tier": "; flags stand after the command: bawn run --tier",
+		"ls":     "; to run a program: bawn run -- ls",
+	} {
+		if got := wayOut(word, names); got != want {
+			t.Errorf("%q: %q", word, got)
+		}
+	}
+}
+
+// Flags of check stand anywhere around its two words.
+func TestCheckFlagsAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-C", dir, "--tier", "open", "read", "a"},
+		{"-C", dir, "read", "--tier=open", "a"},
+		{"-C", dir, "read", "a", "--tier", "open"},
+		{"read", "-C", dir, "--tier", "open", "--", "-a"},
+	} {
+		if code := checkCommand(args); code != checkAllow {
+			t.Errorf("%q: exit %d", args, code)
+		}
+	}
+	for _, args := range [][]string{
+		{"-C", dir, "read"}, {"-C", dir, "rea", "a"}, {"-C", dir, "read", "a", "b"}, {"-C", dir, "read", "a", "--tire", "open"},
+	} {
+		if code := checkCommand(args); code != exitUsage {
+			t.Errorf("%q: exit %d", args, code)
+		}
 	}
 }

@@ -4,42 +4,86 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 )
 
 func helpCommand(args []string) int {
 	if len(args) > 1 {
-		return usageError(fmt.Errorf("help takes one command, got %q", args[1]))
+		return usageError("", fmt.Errorf("help takes one command, got %q", args[1]))
 	}
-	if len(args) == 1 {
+	if len(args) == 1 && args[0] != "-h" && args[0] != "--help" {
+		var names []string
 		for _, c := range commands() {
 			if c.name == args[0] {
 				printCommandHelp(c)
 				return 0
 			}
+			names = append(names, c.name)
 		}
-		return usageError(fmt.Errorf("unknown command %q", args[0]))
+		return usageError("", fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], names)))
 	}
 	fmt.Println("bawn runs commands inside a boundary that the operating system enforces.")
 	fmt.Println()
 	for _, c := range commands() {
-		fmt.Printf("  bawn %-30s %s\n", c.name+" "+c.args, c.summary)
+		fmt.Printf("  bawn %-29s %s\n", c.name+" "+c.args, c.summary)
 	}
-	fmt.Println("  bawn -- CMD [ARG…]                  the same as bawn run -- CMD")
-	fmt.Println()
-	fmt.Println("Exit codes: the command's own; 125 bawn could not or would not run it; 126 not")
-	fmt.Println("executable; 127 not found; 128+n ended by signal n.")
+	fmt.Printf("  bawn %-29s %s\n", "-- CMD [ARG…]", "the same as bawn run -- CMD")
+	fmt.Print(`
+Tiers: guarded (the default) writes the workspace, a private temp and the tool
+caches; airlock no caches; open has no sandbox. 'bawn help run' has the flags.
+
+Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
+executable; 127 not found; 128+n ended by signal n.
+`)
 	return 0
 }
 
+// helpNotes is what a command's help says below its flags.
+func helpNotes(command string) string {
+	switch command {
+	case "run":
+		return `
+Flags end at --, or at the first word that is not a flag.
+
+Examples:
+  bawn run -- npm test
+  bawn run -c 'make && ./a.out'
+  bawn run --tier airlock -C ~/src/unknown -- make
+  bawn run --sandbox read-only -- grep -r TODO .
+
+Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
+executable; 127 not found; 128+n ended by signal n.
+`
+	case "check":
+		return `
+Examples:
+  bawn check write .git/config
+  bawn check --tier airlock write ~/.npm
+
+Exit codes: 0 allowed; 1 denied; 125 bad request.
+`
+	case "doctor":
+		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"
+	}
+	return ""
+}
+
 func printCommandHelp(c command) {
-	fmt.Printf("bawn %s %s\n    %s\n", c.name, c.args, c.summary)
+	fmt.Println(strings.TrimSpace("bawn " + c.name + " " + c.args))
+	if c.name == "run" {
+		fmt.Println("bawn run [flags] -c TEXT [ARG…]")
+	}
+	fmt.Printf("    %s\n", c.summary)
 	f := newRunFlags()
+	var asJSON bool
 	var specs []flagSpec
 	switch c.name {
 	case "run":
 		specs = f.specs()
 	case "check":
-		specs = f.policySpecs()
+		specs = append(f.policySpecs(), jsonFlag(&asJSON))
+	case "env", "doctor":
+		specs = []flagSpec{jsonFlag(&asJSON)}
 	}
 	if len(specs) > 0 {
 		fmt.Println()
@@ -49,16 +93,23 @@ func printCommandHelp(c command) {
 		if s.arg != "" {
 			name += " " + s.arg
 		}
-		fmt.Printf("  %-32s %s\n", name, s.help)
+		for line := range strings.SplitSeq(s.help, "\n") {
+			fmt.Printf("  %-29s %s\n", name, line)
+			name = ""
+		}
 	}
+	fmt.Print(helpNotes(c.name))
 }
 
 // version is set by release builds (-ldflags -X main.version=…).
 var version = ""
 
 func versionCommand(args []string) int {
+	if len(args) == 1 && (args[0] == "-h" || args[0] == "--help") {
+		return helpCommand([]string{"version"})
+	}
 	if len(args) > 0 {
-		return usageError(fmt.Errorf("version takes no argument, got %q", args[0]))
+		return usageError("version", fmt.Errorf("version takes no argument, got %q", args[0]))
 	}
 	v := version
 	if v == "" {

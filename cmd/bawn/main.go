@@ -29,8 +29,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
-		{"check", "read|write PATH", "say what is allowed, and the rule behind it", checkCommand},
-		{"env", "[--json]", "list the variables that a sandboxed command does not get", envCommand},
+		{"check", "[flags] read|write PATH", "say what is allowed, and the rule behind it", checkCommand},
+		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
 		{"version", "", "print the version", versionCommand},
 		{"help", "[COMMAND]", "explain a command", helpCommand},
@@ -60,7 +60,19 @@ func dispatch(args []string) int {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	return usageError(fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], names)))
+	return usageError("", fmt.Errorf("unknown command %q%s", args[0], wayOut(args[0], names)))
+}
+
+// wayOut is what a word that is no command was probably meant to be.
+func wayOut(word string, names []string) string {
+	near := suggestion(word, names)
+	switch {
+	case near != "" || word == "":
+		return near
+	case word[0] == '-':
+		return "; flags stand after the command: bawn run " + word
+	}
+	return "; to run a program: bawn run -- " + word
 }
 
 // warn prints one line of bawn's own on stderr, never the command's stdout.
@@ -82,9 +94,14 @@ func printable(s string) string {
 	}, s)
 }
 
-func usageError(err error) int {
+// usageError reports a bad command line of a command ("" for none).
+func usageError(command string, err error) int {
 	warn("%v", err)
-	fmt.Fprintln(os.Stderr, "Run 'bawn help' for the commands and flags.")
+	if command == "" {
+		fmt.Fprintln(os.Stderr, "Run 'bawn help' for the commands.")
+	} else {
+		fmt.Fprintf(os.Stderr, "Run 'bawn help %s' for its flags.\n", command)
+	}
 	return exitUsage
 }
 

@@ -19,21 +19,21 @@ type runFlags struct {
 	hasShell    bool
 	allowWeaker bool
 	quiet       bool
-	fixed       bool
+	bareMode    bool // --sandbox without a mode
 }
 
 func (f *runFlags) specs() []flagSpec {
 	return append(f.policySpecs(),
-		flagSpec{name: "-c", arg: "TEXT", help: "run shell text (bash, else sh, without start-up files)", set: func(v string) error {
+		flagSpec{name: "-c", arg: "TEXT", help: "run shell text: bash, else sh, without start-up\nfiles; ARGs are $0, $1, …", set: func(v string) error {
 			f.shell, f.hasShell = v, true
 			return nil
 		}},
-		flagSpec{name: "--launcher", arg: "auto|native|bwrap", help: "who makes the namespaces (auto: native, else bubblewrap)", set: func(v string) error {
+		flagSpec{name: "--launcher", arg: "auto|native|bwrap", help: "who makes the sandbox (auto: native, else bwrap)", set: func(v string) error {
 			f.launcher = v
 			return checkLauncher(v)
 		}},
-		flagSpec{name: "--allow-weaker", help: "where no namespaces can be made, run with Landlock alone", on: func() { f.allowWeaker = true }},
-		flagSpec{name: "--no-prompt", help: "never ask (nothing asks yet; accepted for scripts)", on: func() {}},
+		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
+		flagSpec{name: "--no-prompt", help: "never ask (nothing asks in this version)", on: func() {}},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
 	)
 }
@@ -41,19 +41,19 @@ func (f *runFlags) specs() []flagSpec {
 // policySpecs are the flags that decide what is allowed.
 func (f *runFlags) policySpecs() []flagSpec {
 	return []flagSpec{
-		{name: "--tier", arg: "open|guarded|airlock", help: "how much the command may do (default guarded)", set: func(v string) (err error) {
+		{name: "--tier", arg: "open|guarded|airlock", help: "how much the command may do (default: guarded)", set: func(v string) (err error) {
 			f.req.Tier, err = policy.ParseTier(v)
 			return err
 		}},
-		{name: "--sandbox", arg: "[MODE]", help: "fix the mode: read-only, workspace-write, danger-full-access", on: func() {},
+		{name: "--sandbox", arg: "[MODE]", help: "fix the mode, whatever --tier says: read-only,\nworkspace-write or danger-full-access", on: func() { f.bareMode = true },
 			optional: func(v string) bool { _, err := policy.ParseMode(v); return err == nil },
 			set: func(v string) (err error) {
 				f.req.Mode, err = policy.ParseMode(v)
 				return err
 			}},
-		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: this folder)", set: f.setDir},
+		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: here)", set: f.setDir},
 		{name: "--cd", arg: "DIR", help: "the same as -C", set: f.setDir},
-		{name: "--add-dir", arg: "DIR", help: "another writable folder; may be repeated", set: func(v string) error {
+		{name: "--add-dir", arg: "DIR", help: "one more folder to write in guarded; repeatable", set: func(v string) error {
 			if v == "" {
 				return errors.New("the folder's name is empty")
 			}
@@ -83,18 +83,37 @@ func runCommand(args []string) int {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"run"})
 	case err != nil:
-		return usageError(err)
+		return usageError("run", err)
 	}
 	if f.hasShell {
 		rest = append(shellArgs(f.shell), rest...)
 	}
 	if len(rest) == 0 {
-		return usageError(errors.New("no command given: bawn run [flags] -- CMD [ARG…]"))
+		return usageError("run", errors.New("no command given: bawn run [flags] -- CMD [ARG…]"))
 	}
 	if rest[0] == "" {
-		return usageError(errors.New("the command's name is empty"))
+		return usageError("run", errors.New("the command's name is empty"))
 	}
 	return runArgs(f, rest)
+}
+
+// notFoundHint is what a command that is no program was probably meant to be;
+// "" for any other outcome.
+func notFoundHint(f *runFlags, name string, code int) string {
+	if code != exitNotFound {
+		return ""
+	}
+	if f.bareMode {
+		for m := policy.ReadOnlyMode; m <= policy.DangerFullAccess; m++ {
+			if distance(strings.ToLower(name), m.String()) <= 2 {
+				return "; did you mean --sandbox " + m.String() + "?"
+			}
+		}
+	}
+	if strings.ContainsAny(name, " \t\n;|&<>$") && !strings.HasPrefix(name, "/") {
+		return "; shell text is run with -c TEXT"
+	}
+	return ""
 }
 
 // shellArgs runs text in a shell that reads no start-up file.

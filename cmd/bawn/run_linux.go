@@ -20,7 +20,7 @@ func unavailableHint() string { return linux.Hint() }
 func runSandboxed(f *runFlags, args []string) int {
 	launcher, err := linux.ParseLauncher(f.launcher)
 	if err != nil {
-		return usageError(err)
+		return usageError("run", err)
 	}
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {
@@ -59,7 +59,7 @@ func runSandboxed(f *runFlags, args []string) int {
 		return fail(err)
 	}
 	if res.Reason != "" {
-		warn("%s", res.Reason)
+		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
 	}
 	return res.Code
 }

@@ -62,7 +62,14 @@ type PathRule struct {
 func (r PathRule) Rule() Rule {
 	switch r.kind {
 	case kindFixed:
-		return Rule{ID: r.id, Text: r.what}
+		rule := Rule{ID: r.id, Text: r.what}
+		switch {
+		case r.id == "root":
+			rule.Lift = "--add-dir DIR makes a folder writable in guarded; --tier open has no sandbox"
+		case r.id == "workspace" && r.Access == ReadOnly:
+			rule.Lift = "--sandbox workspace-write"
+		}
+		return rule
 	case kindHome:
 		return Rule{
 			ID: "home", Text: "the home folder is read-only in the sandbox",

@@ -167,7 +167,10 @@ func checkFolder(kind, dir string, c Config) error {
 	refuse := func(why, lift string) error {
 		return &RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why, Lift: lift}
 	}
-	const pick = "name a project folder with -C DIR"
+	pick := "name a project folder with -C DIR"
+	if kind != "workspace" {
+		pick = "name a folder inside it that holds no secrets"
+	}
 	if why := tooWide(dir, c.Homes); why != "" {
 		return refuse(why, pick)
 	}
@@ -216,15 +219,15 @@ func tooWide(dir string, homes []string) string {
 
 func (c Config) rules() []PathRule {
 	fixed := FixedRule
-	write := Private
+	write, temp := Private, "the sandbox has its own temp folder, empty at the start"
 	if c.Temp == HostTemp {
-		write = ReadWrite
+		write, temp = ReadWrite, "the host's temp folder"
 	}
 	rs := make([]PathRule, 0, len(c.Hidden)+len(c.Protected)+len(c.Caches)+40)
 	rs = append(rs,
 		fixed("/", ReadOnly, "root", "the system is read-only in the sandbox"),
-		fixed("/tmp", write, "temp", "the temp folder"),
-		fixed("/var/tmp", write, "temp", "the temp folder"),
+		fixed("/tmp", write, "temp", temp),
+		fixed("/var/tmp", write, "temp", temp),
 		fixed("/dev", ReadOnly, "devices", "the sandbox has a minimal /dev"),
 		fixed("/dev/shm", Private, "temp", "the sandbox has its own shared memory"),
 		fixed("/dev/pts", Private, "devices", "the sandbox has its own terminals"),
@@ -239,13 +242,17 @@ func (c Config) rules() []PathRule {
 		rs = append(rs, fixed(c.RunUser, Private, "run", "the sandbox has its own runtime folder"))
 	}
 	for _, h := range c.Homes {
-		rs = append(rs, PathRule{Path: h, Access: ReadOnly, kind: kindHome})
+		home := PathRule{Path: h, Access: ReadOnly, kind: kindHome}
+		if !c.CacheAccess() { // where --add-dir lifts nothing
+			home = fixed(h, ReadOnly, "home", "the home folder is read-only in the sandbox")
+		}
+		rs = append(rs, home)
 	}
-	ws := ReadWrite
+	ws, text := ReadWrite, "the workspace"
 	if c.Mode == ReadOnlyMode {
-		ws = ReadOnly
+		ws, text = ReadOnly, "the workspace is not writable in read-only"
 	}
-	rs = append(rs, fixed(c.Workspace, ws, "workspace", "the workspace"))
+	rs = append(rs, fixed(c.Workspace, ws, "workspace", text))
 	for _, d := range c.AddDirs {
 		rs = append(rs, fixed(d, ReadWrite, "add-dir", "an added folder"))
 	}

@@ -55,6 +55,11 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if len(c.Homes) > 0 {
 		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), append([]string{c.Workspace}, c.AddDirs...))
 	}
+	if c.CacheAccess() {
+		if err := plantedFolders(c, r.AddDirs); err != nil {
+			return c, in.host, err
+		}
+	}
 	if err := in.protect(&c); err != nil {
 		return c, in.host, err
 	}

@@ -43,6 +43,37 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 	return out
 }
 
+// plantedFolders refuses an added folder whose name is, or goes through, a
+// link that lies where a sandboxed command may write, unless it leads to such
+// a place: a command of an earlier run would choose what this one may write.
+func plantedFolders(c policy.Config, named []string) error {
+	allowed := []string{c.Workspace}
+	for _, r := range c.Caches {
+		allowed = append(allowed, r.Path)
+	}
+	places := allowed
+	for i, d := range named {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return err
+		}
+		others := append(append(append([]string(nil), places...), c.AddDirs[:i]...), c.AddDirs[i+1:]...)
+		_, planted, err := follow(abs, others)
+		if err != nil {
+			return err
+		}
+		real := c.AddDirs[i]
+		if planted && !insideAny(real, allowed) {
+			return &policy.RefusedError{
+				What: fmt.Sprintf("added folder %q", d), Why: fmt.Sprintf("a link that a sandboxed command could have made leads to %q", real),
+				Lift: "if that is the folder you mean, name it by that path",
+			}
+		}
+		allowed = append(allowed, real)
+	}
+	return nil
+}
+
 // follow resolves path as far as it exists; planted reports whether a link on
 // the way lies inside one of the writable folders.
 func follow(path string, writable []string) (real string, planted bool, err error) {

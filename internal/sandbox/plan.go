@@ -216,7 +216,7 @@ func (pl *planner) writable() {
 		case pl.host.isDir(r.Path):
 			// Inside a writable place it is writable already, or restrict
 			// binds it once more over what narrows that place.
-			if outer.Access != policy.ReadWrite && !pl.inWritable(r.Path) {
+			if pl.bound(r.Path) {
 				pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
 			}
 		case pl.host.exists(r.Path):
@@ -227,6 +227,13 @@ func (pl *planner) writable() {
 			pl.add(Mount{Op: OpTmpfs, Target: r.Path, Mode: 0o700})
 		}
 	}
+}
+
+// bound reports whether writable makes a mount at path.
+func (pl *planner) bound(path string) bool {
+	r, ok := pl.table.At(path)
+	return ok && r.Access == policy.ReadWrite && pl.host.isDir(path) &&
+		pl.table.Lookup(policy.Parent(path)).Access != policy.ReadWrite && !pl.inWritable(path)
 }
 
 // inWritable reports whether a folder above path is bound by writable; the
@@ -273,7 +280,7 @@ func (pl *planner) restrict() {
 	var steps []step
 	add := func(path string, m Mount) { steps = append(steps, step{path, m}) }
 	for _, path := range pl.host.Pins {
-		if pl.table.Lookup(path).Access == policy.ReadWrite {
+		if pl.table.Lookup(path).Access == policy.ReadWrite && !pl.bound(path) {
 			add(path, Mount{Op: OpPin, Target: path, Write: true, Dir: true})
 		}
 	}
@@ -301,6 +308,15 @@ func (pl *planner) restrict() {
 	for _, path := range pl.host.Sockets {
 		if a := pl.table.Lookup(path).Access; (a == policy.ReadOnly || a == policy.ReadWrite) && !pl.gone(path) {
 			add(path, Mount{Op: OpMask, Target: path, Try: true})
+		}
+		// A folder above it that is renamed takes the socket out of the path
+		// by which the next run would find it.
+		for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+			r := pl.table.Lookup(d)
+			if r.Access != policy.ReadWrite || r.Path == d && !pl.inWritable(d) {
+				break
+			}
+			add(d, Mount{Op: OpPin, Target: d, Write: true, Dir: true, Try: true})
 		}
 	}
 	sort.SliceStable(steps, func(i, j int) bool { return steps[i].path < steps[j].path })

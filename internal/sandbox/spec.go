@@ -41,10 +41,12 @@ type Mount struct {
 	Op     Op
 	Target string
 	Source string
-	Data   string
-	Mode   uint32
-	Write  bool // OpBind, OpPin: writable
-	Dir    bool // OpBind, OpPin, OpMask: Target is a folder
+	// Data is a file's content or a link's text. For OpBind and OpPin under a
+	// launcher that mounts by path it is the object that Target must show.
+	Data  string
+	Mode  uint32
+	Write bool // OpBind, OpPin: writable
+	Dir   bool // OpBind, OpPin, OpMask: Target is a folder
 	// Try: what is not there is left out. For OpPin and OpMask that means the
 	// name does not exist; any other reason stops the run, as a protection
 	// that cannot be made always does.

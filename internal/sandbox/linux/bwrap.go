@@ -45,22 +45,29 @@ func FindBwrap() (string, error) {
 // startBwrap lets bubblewrap build the boundary and run the stage in it. A
 // socket that its owner removed between the look and the mount makes
 // bubblewrap fail: without that mask it is tried once more.
-func startBwrap(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+func startBwrap(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	spec.Mounts = present(spec.Mounts)
-	p, err := bwrapOnce(data, spec, stdio)
+	p, err := bwrapOnce(spec, stdio)
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		if now := present(spec.Mounts); len(now) < len(spec.Mounts) {
 			spec.Mounts = now
-			return bwrapOnce(data, spec, stdio)
+			return bwrapOnce(spec, stdio)
 		}
 	}
 	return p, err
 }
 
-func bwrapOnce(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	path, err := FindBwrap()
 	if err != nil {
 		return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: err.Error()}
+	}
+	if spec.Mounts, err = identify(spec.Mounts); err != nil {
+		return nil, err
+	}
+	data, err := sandbox.MarshalSpec(spec)
+	if err != nil {
+		return nil, err
 	}
 	var own []int // descriptors to close once bwrap has them
 	defer func() {
@@ -118,9 +125,10 @@ func bwrapOnce(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Pro
 		path:      path,
 		args:      []string{"bwrap", "--args", strconv.Itoa(stage.ExeFD + 1), "--", "/proc/self/fd/" + strconv.Itoa(stage.ExeFD)},
 		files:     files,
-		// No parent-death signal: bubblewrap killed between its clone and the
-		// go-ahead to its child leaves that child waiting for ever. It ends by
-		// --die-with-parent later, and the stage when the control socket closes.
+		// No parent-death signal, and no --die-with-parent: bubblewrap killed
+		// between its clone and the go-ahead to its child leaves that child
+		// waiting for ever. The stage ends when the control socket closes or
+		// bubblewrap does, and bubblewrap with the stage.
 		sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -150,6 +158,34 @@ func present(mounts []sandbox.Mount) []sandbox.Mount {
 		out = append(out, m)
 	}
 	return out
+}
+
+// identify notes which object each bind and pin means: bubblewrap follows
+// links, so the stage compares what it finds. A source that has become a link
+// is left out or ends the run, as under the native launcher.
+func identify(mounts []sandbox.Mount) ([]sandbox.Mount, error) {
+	out := make([]sandbox.Mount, 0, len(mounts))
+	for _, m := range mounts {
+		source := m.Source
+		switch {
+		case m.Op == sandbox.OpPin:
+			source = m.Target
+		case m.Op != sandbox.OpBind:
+			out = append(out, m)
+			continue
+		}
+		id, err := stage.Identity(source)
+		switch {
+		case err == nil:
+			m.Data = id
+			out = append(out, m)
+		case !m.Try:
+			return nil, fmt.Errorf("bind %q: %w", source, err)
+		case m.Op == sandbox.OpPin && err != unix.ENOENT:
+			return nil, fmt.Errorf("pin %q: %w", source, err)
+		}
+	}
+	return out, nil
 }
 
 // endOrphan waits until the stage speaks or bubblewrap ends. Killed between
@@ -188,7 +224,7 @@ func BwrapArgs(spec sandbox.Spec, firstFD int) (args, data []string) {
 	add := func(a ...string) { args = append(args, a...) }
 	perms := func(m sandbox.Mount) string { return fmt.Sprintf("%04o", m.Mode) }
 	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try",
-		"--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--ro-bind", "/", "/")
+		"--as-pid-1", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 	skeleton := map[string]bool{}
 	for _, m := range spec.Mounts {
 		switch m.Op {

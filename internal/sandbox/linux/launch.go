@@ -61,14 +61,14 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 		return b.Early.start(data, spec.TTY, stdio)
 	case Bwrap:
 		b.Early.Close()
-		return startBwrap(data, spec, stdio)
+		return startBwrap(spec, stdio)
 	}
 	p, err := b.Early.start(data, spec.TTY, stdio)
 	var native, bwrap *sandbox.Unavailable
 	if !errors.As(err, &native) {
 		return p, err
 	}
-	p, err = startBwrap(data, spec, stdio)
+	p, err = startBwrap(spec, stdio)
 	if errors.As(err, &bwrap) {
 		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}
 	}

@@ -89,6 +89,8 @@ func run(mark Mark) int {
 		if err := loopbackUp(); err != nil {
 			return report(fmt.Errorf("bring up loopback: %w", err))
 		}
+	} else if err := verify(spec.Mounts); err != nil {
+		return report(err)
 	}
 	if err := enter(spec.Dir); err != nil {
 		return report(err)

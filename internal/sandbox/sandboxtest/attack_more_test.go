@@ -1,0 +1,182 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A60 as a race: whoever writes above the workspace (a sandbox of an outer
+// folder) flips it with a link to the home while the mounts are made. No run
+// shows the home by that way or over its skeleton: what would ends with 125.
+func TestA60_WorkspaceFlippedUnderTheMounts(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		outer := b.Workspace
+		sub, lnk := outer+"/sub", outer+"/lnk"
+		mkdir(t, sub)
+		mkdir(t, b.Home+"/.config")
+		Write(t, b.Home+"/.ssh/id", "SECRET")
+		symlink(t, "../home", lnk)
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					if i%2 == 1 { // back to how it was
+						_ = unix.Renameat2(unix.AT_FDCWD, sub, unix.AT_FDCWD, lnk, unix.RENAME_EXCHANGE)
+					}
+					return
+				case <-time.After(200 * time.Microsecond):
+					_ = unix.Renameat2(unix.AT_FDCWD, sub, unix.AT_FDCWD, lnk, unix.RENAME_EXCHANGE)
+				}
+			}
+		}()
+		const attack = `cat "$1/.ssh/id" "$2/.ssh/id" 2>/dev/null; touch "$1/.config/evil" "$2/.config/evil" 2>/dev/null; echo ran`
+		ran, refused := 0, 0
+		for range 40 {
+			r := b.Bawn(t, "run", "-q", "--launcher", l, "-C", sub, "--", "sh", "-c", attack, "sh", b.Home, sub)
+			switch {
+			case strings.Contains(r.Stdout, "SECRET"):
+				t.Errorf("the key was read: %q", r.Stdout)
+			case r.Code == 125 && r.Stdout == "":
+				refused++
+			case r.Stdout == "ran\n":
+				ran++
+			default:
+				t.Errorf("exit %d, %q, %q", r.Code, r.Stdout, r.Stderr)
+			}
+		}
+		close(stop)
+		<-done
+		if exists(b.Home + "/.config/evil") {
+			t.Error("a file was made in ~/.config")
+		}
+		if refused == 0 {
+			t.Errorf("the race was never met: %d ran, %d refused", ran, refused)
+		}
+		// Left alone, the same folder works.
+		b.Bawn(t, "run", "-q", "--launcher", l, "-C", sub, "--", "sh", "-c", "echo x >x").OK(t)
+		if !exists(sub + "/x") {
+			t.Error("the workspace is not writable")
+		}
+	})
+}
+
+// A60 in two steps: a command replaces the added folder that its caller names
+// on every run by a link; the next run does not open where that leads.
+func TestA60_PlantedAddedFolder(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		auto := b.Home + "/.config/autostart"
+		mkdir(t, auto)
+		mkdir(t, b.Workspace+"/build")
+		mkdir(t, b.Home+"/.cache/tool")
+		for _, dir := range []string{b.Workspace + "/build", b.Home + "/.cache/tool"} {
+			b.Flags = nil // inside a writable place already, with the flag or without
+			b.Run(t, "sh", "-c", `rmdir "$1" && ln -s "$2" "$1"`, "sh", dir, auto).OK(t)
+			b.Flags = []string{"--add-dir", dir}
+			r := b.Sh(t, "touch ~/.config/autostart/evil; echo ran")
+			if r.Code != 125 || r.Stdout != "" || !strings.Contains(r.Stderr, auto) || exists(auto+"/evil") {
+				t.Errorf("%s: exit %d, %q, %q", dir, r.Code, r.Stdout, r.Stderr)
+			}
+		}
+		// By its own name it may be added, and a link to a writable place too.
+		b.Flags = []string{"--add-dir", auto}
+		b.Run(t, "touch", auto+"/mine").OK(t)
+		symlink(t, "target", b.Workspace+"/inner")
+		mkdir(t, b.Workspace+"/target")
+		b.Flags = []string{"--add-dir", b.Workspace + "/inner"}
+		b.Sh(t, "touch inner/x").OK(t)
+	})
+}
+
+// F12 in two steps: a masked socket's folder is not renamed, which would take
+// the socket out of the path by which the next run finds it.
+func TestF12_SocketFolderRenamed(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		host := probeOut(t, b)
+		for _, d := range []string{b.Workspace + "/var/run", b.Home + "/.cache/tool"} {
+			mkdir(t, d)
+			host.want("ok", "listen", d+"/s")
+			host.want("ok", "connect", d+"/s") // the control
+		}
+		mkdir(t, b.Workspace+"/other")
+		host.flush()
+		p := probeIn(t, b)
+		p.want("EBUSY", "rename", b.Workspace+"/var/run", b.Workspace+"/var/run2")
+		p.want("EBUSY", "rename", b.Workspace+"/var", b.Workspace+"/var2")
+		p.want("EBUSY", "exchange", b.Workspace+"/var", b.Workspace+"/other")
+		p.want("EBUSY", "rename", b.Home+"/.cache/tool", b.Home+"/.cache/tool2")
+		p.want("ok", "rename", b.Workspace+"/other", b.Workspace+"/other2")
+		p.want("ok", "creat", b.Workspace+"/var/run/own")
+		p.want("ok", "creat", b.Home+"/.cache/tool/own")
+		p.end()
+		p = probeIn(t, b)
+		p.want("EACCES|ECONNREFUSED", "connect", b.Workspace+"/var/run/s")
+		p.want("EACCES|ECONNREFUSED", "connect", b.Home+"/.cache/tool/s")
+		p.end()
+	})
+}
+
+// F11: bawn killed while bubblewrap has its child wait for the go-ahead leaves
+// neither of them. strace holds bubblewrap there, and ends after the last.
+func TestF11_KilledWhileBubblewrapStarts(t *testing.T) {
+	b := New(t, "bwrap")
+	run := []string{Binary(), "run", "-q", "--launcher", "bwrap", "--", "touch", "ran"}
+	trace := filepath.Join(filepath.Dir(b.Home), "trace")
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	defer cancel()
+	// Every prctl takes a while longer: one of bubblewrap's lies in between.
+	cmd := exec.CommandContext(ctx, "strace", append([]string{
+		"-f", "-o", trace, "-e", "trace=prctl", "-e", "signal=none", "-e", "inject=prctl:delay_exit=300000",
+	}, run...)...)
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	text := ""
+	for deadline := time.Now().Add(Limit); !strings.Contains(text, "PR_SET_PDEATHSIG, SIGKILL"); time.Sleep(time.Millisecond) {
+		data, _ := os.ReadFile(trace)
+		if text = string(data); time.Now().After(deadline) {
+			t.Fatalf("no process was tied to another:\n%s", text)
+		}
+	}
+	first, _, _ := strings.Cut(text, " ") // the first to call is bawn itself
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(Limit / 2):
+		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+		left, _ := exec.Command("ps", "-eo", "pid,ppid,args").Output()
+		t.Fatalf("a process is left:\n%s", left)
+	}
+	if exists(b.Workspace + "/ran") {
+		t.Error("the command ran after bawn's end")
+	}
+	b.Run(t, "touch", "ran").OK(t)
+	if !exists(b.Workspace + "/ran") {
+		t.Error("the command did not run")
+	}
+}

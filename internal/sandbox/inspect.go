@@ -297,8 +297,12 @@ func (in *inspector) pinParents(path, root string) {
 // that do not exist there: no mount can hold them, so saying so would be a
 // claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
-	// An added folder that would hold one is refused, as the workspace is.
+	// An added folder that would hold one is refused, as the workspace is,
+	// but for one that is a cache, in any tier.
 	var writable []string
+	if c.Mode != policy.ReadOnlyMode {
+		writable = append(writable, c.Workspace)
+	}
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
 			if in.kind(r.Path) == KindDir {

@@ -102,6 +102,32 @@ func TestA60_PlantedAddedFolder(t *testing.T) {
 	})
 }
 
+// A149: where the workspace is a cache, the folder above a secret in it is not
+// renamed, in no tier, so the next run does not find the secret elsewhere.
+func TestA149_WorkspaceIsACache(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		b.Workspace = b.Home + "/.cache"
+		Write(t, b.Workspace+"/huggingface/token", "SECRET")
+		mkdir(t, b.Workspace+"/other")
+		for _, tier := range []string{"guarded", "airlock"} {
+			b.Flags = []string{"--tier", tier}
+			p := probeIn(t, b)
+			p.want("EACCES", "read", b.Workspace+"/huggingface/token")
+			p.want("EBUSY", "rename", b.Workspace+"/huggingface", b.Workspace+"/moved")
+			p.want("EBUSY", "exchange", b.Workspace+"/huggingface", b.Workspace+"/other")
+			p.want("ok", "rename", b.Workspace+"/other", b.Workspace+"/other2")
+			p.want("ok", "rename", b.Workspace+"/other2", b.Workspace+"/other")
+			p.want("ok", "creat", b.Workspace+"/huggingface/"+tier)
+			p.end()
+			p = probeIn(t, b)
+			p.want("EACCES", "read", b.Workspace+"/huggingface/token")
+			p.want("ENOENT", "read", b.Workspace+"/moved/token")
+			p.end()
+		}
+	})
+}
+
 // F12 in two steps: a masked socket's folder is not renamed, which would take
 // the socket out of the path by which the next run finds it.
 func TestF12_SocketFolderRenamed(t *testing.T) {

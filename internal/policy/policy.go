@@ -95,6 +95,16 @@ func (c Config) CacheAccess() bool {
 	return c.Tier == Guarded && (c.Mode == NoMode || c.Mode == WorkspaceWrite)
 }
 
+// InCache reports whether dir is a tool cache or lies in one.
+func (c Config) InCache(dir string) bool {
+	for _, cache := range c.Caches {
+		if Inside(dir, cache.Path) {
+			return true
+		}
+	}
+	return false
+}
+
 // New checks a Config and makes the Policy. A workspace or added folder that
 // would expose a credential or the whole system is a *RefusedError.
 func New(c Config) (Policy, error) {
@@ -174,21 +184,12 @@ func checkFolder(kind, dir string, c Config) error {
 	if why := tooWide(dir, c.Homes); why != "" {
 		return refuse(why, pick)
 	}
-	for _, cache := range c.Caches {
-		if Inside(dir, cache.Path) {
-			for _, h := range c.Hidden {
-				if Inside(dir, h.Path) {
-					return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
-				}
-			}
-			return nil // the secrets inside a cache are masked
-		}
-	}
+	inCache := c.InCache(dir) // the secrets inside a cache are masked
 	for _, h := range c.Hidden {
 		if Inside(dir, h.Path) {
 			return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
 		}
-		if Inside(h.Path, dir) {
+		if !inCache && Inside(h.Path, dir) {
 			return refuse("it contains "+h.Path+": "+h.Rule().Text, pick)
 		}
 	}

@@ -297,10 +297,10 @@ func (in *inspector) pinParents(path, root string) {
 // that do not exist there: no mount can hold them, so saying so would be a
 // claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
-	// An added folder that would hold one is refused, as the workspace is,
-	// but for one that is a cache, in any tier.
+	// A workspace or added folder that would hold one is refused, but for one
+	// in a cache, which may be the workspace in any tier.
 	var writable []string
-	if c.Mode != policy.ReadOnlyMode {
+	if c.Mode != policy.ReadOnlyMode && c.InCache(c.Workspace) {
 		writable = append(writable, c.Workspace)
 	}
 	if c.CacheAccess() {

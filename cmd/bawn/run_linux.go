@@ -7,6 +7,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
+	"bawn/internal/sandbox/linux/stage"
 	"bawn/internal/session"
 )
 
@@ -22,6 +23,7 @@ func runSandboxed(f *runFlags, args []string) int {
 	if err != nil {
 		return usageError("run", err)
 	}
+	stage.Prefault(640 << 10)
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {
 		return fail(err)

@@ -29,6 +29,7 @@ func init() {
 	if !ok || !launched(mark.Launcher) {
 		return
 	}
+	Prefault(384 << 10)
 	runtime.LockOSThread()
 	if mark.Launcher == Landlock {
 		os.Exit(runWeaker())

@@ -53,7 +53,7 @@ type Decision struct {
 	Rule    Rule
 }
 
-// Action is something a command wants to do: one of Read, Write.
+// Action is something a command wants to do: one of Read, Write, Connect.
 type Action interface{ action() }
 
 // Read asks to open a path for reading. Path is absolute, clean and real

@@ -58,6 +58,9 @@ type PathRule struct {
 	what string // what the place is
 }
 
+// IsCache reports whether the rule is a tool cache's.
+func (r PathRule) IsCache() bool { return r.kind == kindCache }
+
 // Rule says why, in words.
 func (r PathRule) Rule() Rule {
 	switch r.kind {

@@ -52,6 +52,9 @@ type Config struct {
 	Caches    []PathRule // existing or not
 	Protected []PathRule // existing control files inside writable folders
 	GitDirs   []string   // git directories outside the workspace that git must write
+
+	Network NetworkConfig
+	Guard   bool // Protected lists names that do not exist yet, too
 }
 
 // Policy is what one sandboxed run may do: an immutable value. The zero
@@ -65,16 +68,30 @@ type Policy struct {
 	temp      TempMode
 	env       EnvRules
 	files     Table
+	network   Network
+	guard     bool
 	warnings  []string
 }
 
-func (p Policy) Tier() Tier         { return p.tier }
-func (p Policy) Mode() Mode         { return p.mode }
-func (p Policy) Workspace() string  { return p.workspace }
-func (p Policy) Homes() []string    { return append([]string(nil), p.homes...) }
-func (p Policy) Temp() TempMode     { return p.temp }
-func (p Policy) Env() EnvRules      { return p.env }
-func (p Policy) Files() Table       { return p.files }
+func (p Policy) Tier() Tier        { return p.tier }
+func (p Policy) Mode() Mode        { return p.mode }
+func (p Policy) Workspace() string { return p.workspace }
+func (p Policy) Homes() []string   { return append([]string(nil), p.homes...) }
+func (p Policy) Temp() TempMode    { return p.temp }
+func (p Policy) Env() EnvRules     { return p.env }
+func (p Policy) Files() Table      { return p.files }
+
+// Guard reports whether names that do not exist yet are held, which needs a
+// sandbox with something writable in it.
+func (p Policy) Guard() bool { return p.guard && p.Sandboxed() && p.mode != ReadOnlyMode }
+
+// AddDirs are the added folders that are writable.
+func (p Policy) AddDirs() []string { return append([]string(nil), p.addDirs...) }
+
+// Network decides connections. Where there is no network it is the zero
+// value, which denies all of them.
+func (p Policy) Network() Network { return p.network }
+
 func (p Policy) Warnings() []string { return append([]string(nil), p.warnings...) }
 
 // Sandboxed reports whether a boundary is to be built at all.
@@ -86,7 +103,27 @@ func (p Policy) Decide(a Action) Decision {
 	if p.tier == Open {
 		return Decision{Allow, Rule{ID: "tier:open", Text: "the open tier has no sandbox: your own permissions decide"}}
 	}
+	if c, ok := a.(Connect); ok {
+		if !p.HasNetwork() {
+			return Decision{Deny, p.NoNetwork()}
+		}
+		return p.network.Decide(c)
+	}
 	return p.files.Decide(a)
+}
+
+// HasNetwork reports whether any host can be reached.
+func (p Policy) HasNetwork() bool {
+	return p.tier == Open || p.tier == Guarded && p.mode != ReadOnlyMode
+}
+
+// NoNetwork is the rule by which a tier or mode has none.
+func (p Policy) NoNetwork() Rule {
+	name := p.tier.String()
+	if p.mode != NoMode {
+		name = p.mode.String()
+	}
+	return Rule{ID: "network:" + name, Text: name + " has no network", Lift: "--tier guarded reaches allowed hosts"}
 }
 
 // CacheAccess reports whether the tier and mode make tool caches, added
@@ -115,7 +152,8 @@ func New(c Config) (Policy, error) {
 		c.Tier = c.Mode.Tier()
 	}
 	p := Policy{
-		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
+		guard: c.Guard,
+		tier:  c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
 		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
 	}
 	if c.Tier > Open {
@@ -165,6 +203,16 @@ func New(c Config) (Policy, error) {
 	}
 	c.GitDirs = gitDirs
 	p.files = NewTable(c.rules())
+	if !p.HasNetwork() {
+		if n := c.Network; len(n.Allow)+len(n.LocalPorts)+len(n.AllowPrivate) > 0 {
+			p.warnings = append(p.warnings, p.NoNetwork().Text+": the hosts that were allowed are left out")
+		}
+		return p, nil
+	}
+	var err error
+	if p.network, err = NewNetwork(c.Network); err != nil {
+		return Policy{}, fmt.Errorf("network rules: %w", err)
+	}
 	return p, nil
 }
 

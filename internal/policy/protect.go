@@ -1,46 +1,122 @@
 package policy
 
-// protectedNames are entries at the root of a writable folder that make
-// programs outside the sandbox run code or change their permissions (SPEC
-// F2): bawn's own folder, the agents' settings, shell start-up files.
-// Git's control files come from gitdir: their place depends on the pointers.
-var protectedNames = [...]struct{ name, what string }{
-	{".bawn", "bawn's settings"},
-	{".mcp.json", "agent settings"},
-	{".claude/settings.json", "agent settings"},
-	{".claude/settings.local.json", "agent settings"},
-	{".claude/hooks", "agent settings"},
-	{".codex", "agent settings"},
-	{".gemini", "agent settings"},
-	{".cursor", "agent settings"},
-	{".opencode", "agent settings"},
-	{"opencode.json", "agent settings"},
-	{"opencode.jsonc", "agent settings"},
-	{".bashrc", "shell start-up file"},
-	{".bash_profile", "shell start-up file"},
-	{".bash_login", "shell start-up file"},
-	{".bash_logout", "shell start-up file"},
-	{".bash_aliases", "shell start-up file"},
-	{".profile", "shell start-up file"},
-	{".zshenv", "shell start-up file"},
-	{".zshrc", "shell start-up file"},
-	{".zprofile", "shell start-up file"},
-	{".zlogin", "shell start-up file"},
-	{".zlogout", "shell start-up file"},
-	{".kshrc", "shell start-up file"},
-	{".mkshrc", "shell start-up file"},
-	{".shrc", "shell start-up file"},
-	{".config/fish", "shell start-up file"},
-	{".config/git", "git settings"},
-	{".gitconfig", "git settings"},
+import "strings"
+
+// Name is a file or folder name that a sandboxed command must not write
+// (SPEC F2), or may write and is reported for (F3).
+type Name struct {
+	// Path is relative and may have several elements; what lies below it
+	// counts as well. Letters in any case match.
+	Path string
+	// What it is, in the words of a person.
+	What string
+	// Lift is the id by which the user's own settings lift it. "" for names
+	// that are only watched.
+	Lift string
+	// Deep: watched at any depth of a writable folder, not only at its root.
+	Deep bool
 }
+
+const (
+	agentSettings = "agent settings"
+	shellStartup  = "shell start-up file"
+	gitSettings   = "git settings"
+)
+
+// protectedNames are entries at the root of a writable folder, and in the
+// home, that make programs outside the sandbox run code or change their
+// permissions: bawn's own folder, the agents' settings, every file that bash,
+// zsh, fish, sh and ksh read by themselves. Deeper ones of the agents and
+// shells are watched. Git's control files come from gitdir and the guard:
+// their place depends on the pointers, or on what a folder holds.
+var protectedNames = [...]Name{
+	{".bawn", "bawn's settings", "bawn", false},
+	{".mcp.json", agentSettings, "agent", true},
+	{".claude/settings.json", agentSettings, "agent", true},
+	{".claude/settings.local.json", agentSettings, "agent", true},
+	{".claude/hooks", agentSettings, "agent", true},
+	{".codex", agentSettings, "agent", true},
+	{".gemini", agentSettings, "agent", true},
+	{".cursor", agentSettings, "agent", true},
+	{".opencode", agentSettings, "agent", true},
+	{"opencode.json", agentSettings, "agent", true},
+	{"opencode.jsonc", agentSettings, "agent", true},
+	{".bashrc", shellStartup, "shell", true},
+	{".bash_profile", shellStartup, "shell", true},
+	{".bash_login", shellStartup, "shell", true},
+	{".bash_logout", shellStartup, "shell", true},
+	{".bash_aliases", shellStartup, "shell", true},
+	{".bash_completion", shellStartup, "shell", true},
+	{".inputrc", shellStartup, "shell", true}, // binds keys to commands
+	{".profile", shellStartup, "shell", true},
+	{".zshenv", shellStartup, "shell", true},
+	{".zshrc", shellStartup, "shell", true},
+	{".zprofile", shellStartup, "shell", true},
+	{".zlogin", shellStartup, "shell", true},
+	{".zlogout", shellStartup, "shell", true},
+	// Compiled by zcompile: zsh takes a newer one instead of the text.
+	{".zshenv.zwc", shellStartup, "shell", true},
+	{".zshrc.zwc", shellStartup, "shell", true},
+	{".zprofile.zwc", shellStartup, "shell", true},
+	{".zlogin.zwc", shellStartup, "shell", true},
+	{".zlogout.zwc", shellStartup, "shell", true},
+	{".kshrc", shellStartup, "shell", true},
+	{".mkshrc", shellStartup, "shell", true},
+	{".shrc", shellStartup, "shell", true},
+	{".shinit", shellStartup, "shell", true},
+	{".config/fish", shellStartup, "shell", false},
+	{".local/share/fish", shellStartup, "shell", false},
+	{".config/git", gitSettings, "git.settings", false},
+	{".gitconfig", gitSettings, "git.settings", false},
+}
+
+// watchedNames run code outside later but are ordinary work.
+var watchedNames = [...]Name{
+	{".vscode", "editor settings and tasks", "", true},
+	{".idea", "editor settings and tasks", "", true},
+	{".devcontainer", "development container", "", true},
+	{".envrc", "direnv environment", "", true},
+	{".husky", "git hook scripts", "", true},
+	{".githooks", "git hook scripts", "", true},
+	{"lefthook.yml", "git hook scripts", "", true},
+	{".lefthook.yml", "git hook scripts", "", true},
+	{".pre-commit-config.yaml", "git hook scripts", "", true},
+	{".gitattributes", "git filters in use", "", true},
+	{".gitmodules", "git submodules", "", true},
+	{"package.json", "package scripts", "", true},
+	{".npmrc", "package manager settings", "", true},
+	{".yarnrc.yml", "package manager settings", "", true},
+	{".pnpmfile.cjs", "package manager settings", "", true},
+	{"mise.toml", "tool versions and tasks", "", true},
+	{".mise.toml", "tool versions and tasks", "", true},
+	{".tool-versions", "tool versions and tasks", "", true},
+	{"makefile", "build steps", "", true},
+	{"gnumakefile", "build steps", "", true},
+	{"justfile", "build steps", "", true},
+	{"taskfile.yml", "build steps", "", true},
+	{"rakefile", "build steps", "", true},
+	{"build.rs", "build steps", "", true},
+	{".cargo/config.toml", "build settings", "", true},
+	{"setup.py", "build steps", "", true},
+	{"conftest.py", "test set-up", "", true},
+	{"sitecustomize.py", "interpreter start-up", "", true},
+	{".github/workflows", "continuous integration", "", true},
+}
+
+// ProtectedNames lists the names that stay unwritable at the root of a
+// writable folder. The caller must not change it.
+func ProtectedNames() []Name { return protectedNames[:] }
+
+// WatchedNames lists the names that are written freely and reported. The
+// caller must not change it.
+func WatchedNames() []Name { return watchedNames[:] }
 
 // Protected lists the places at the root of dir that stay read-only although
 // dir is writable. Whether each exists is for the caller to find out.
 func Protected(dir string) []PathRule {
 	out := make([]PathRule, len(protectedNames))
 	for i, p := range protectedNames {
-		out[i] = ProtectRule(dir+"/"+p.name, p.what)
+		out[i] = ProtectRule(dir+"/"+p.Path, p.What)
 	}
 	return out
 }
@@ -48,4 +124,19 @@ func Protected(dir string) []PathRule {
 // ProtectRule makes path read-only inside a writable folder.
 func ProtectRule(path, what string) PathRule {
 	return PathRule{Path: path, Access: ReadOnly, kind: kindProtect, what: what}
+}
+
+// NameRule is the reason for which a name is refused: id is what the user's
+// own settings lift.
+func NameRule(id, text string) Rule {
+	return Rule{
+		ID:   "name:" + id,
+		Text: text + ": a change would run code or widen permissions outside the sandbox",
+		Lift: "make the change outside the sandbox",
+	}
+}
+
+// WatchRule is the reason for which a written name is reported.
+func WatchRule(what string) Rule {
+	return Rule{ID: "watch:" + strings.ReplaceAll(what, " ", "-"), Text: what + ": it runs outside the sandbox later"}
 }

@@ -1,0 +1,55 @@
+package hostname
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"bawn/internal/policy"
+)
+
+// ToASCII returns the canonical text of a host that may be international:
+// "BÜCHER.example." is "xn--bcher-kva.example". Errors wrap policy.ErrHost.
+func ToASCII(s string) (string, error) {
+	if !plain(s) {
+		if len(s) > 4096 { // far above any name; mapping is not free
+			return "", fmt.Errorf("%w: a name of %d bytes", policy.ErrHost, len(s))
+		}
+		if !utf8.ValidString(s) {
+			return "", fmt.Errorf("%w: %+q: not UTF-8", policy.ErrHost, start(s))
+		}
+		a, err := profile().ToASCII(s)
+		if err != nil {
+			return "", fmt.Errorf("%w: %+q: not an international name", policy.ErrHost, start(s))
+		}
+		s = a
+	}
+	h, err := policy.ParseHost(s)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+// start is the beginning of what somebody sent, for an error.
+func start(s string) string { return s[:min(len(s), 64)] }
+
+// plain reports whether s is ASCII without a label in punycode: nothing that
+// IDNA would check.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return !strings.Contains(strings.ToLower(s), "xn--")
+}
+
+// profile maps as browsers, curl and Go do (UTS 46, non-transitional). The
+// characters of the result are policy.ParseHost's to judge: names with
+// underscores are real.
+func profile() *idna.Profile {
+	return idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false), idna.Transitional(false))
+}

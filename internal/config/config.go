@@ -1,0 +1,269 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bawn/internal/policy"
+	"bawn/internal/shell/plain"
+)
+
+// Config is what all layers say together: an immutable value. The zero Config
+// is the defaults of the table of keys.
+type Config struct {
+	workspace    string
+	items        [numKeys][]Item
+	clampedHosts bool // the built-in hosts are in the list, as far as they hold
+	maxTier      Item // of the requirements; Text "" for none
+	project      bool // the workspace has a file
+	trusted      bool
+	pending      []Pending
+	warnings     []string
+	files        []string
+}
+
+// Items returns the entries of a list, the weakest layer's first, or the one
+// value of a single key (with no Origin where it is the default). The key is
+// named in full, as sandbox.exclude; an unknown one has none.
+func (c Config) Items(path string) []Item {
+	k := findKey(path)
+	switch {
+	case k < 0:
+		return nil
+	case keys[k].Kind.single(), keys[k].Kind == Chords && len(c.items[k]) == 0:
+		return []Item{c.value(k)}
+	}
+	return slices.Clone(c.items[k])
+}
+
+// Warnings returns what a person should know: settings that hold but open
+// more than they say, and those that do not hold.
+func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
+
+// Pending returns the settings of the project's file that were not taken.
+func (c Config) Pending() []Pending { return slices.Clone(c.pending) }
+
+// Files returns the files that were read, by the path at which commands must
+// not be able to change them (of a link, where it leads).
+func (c Config) Files() []string { return slices.Clone(c.files) }
+
+// Project says whether the workspace has a file of its own, and whether that
+// is trusted.
+func (c Config) Project() (exists, trusted bool) { return c.project, c.trusted }
+
+func (c Config) texts(k int) []string {
+	out := make([]string, len(c.items[k]))
+	for i, it := range c.items[k] {
+		out[i] = it.Text
+	}
+	return out
+}
+
+// Enabled is the switch for agents that bawn is attached to (SPEC T2).
+func (c Config) Enabled() bool { return c.value(keyEnabled).Text == "true" }
+
+// Tier returns the tier to start in. Headless (nobody can be asked), one that
+// is wider than guarded holds only if the command line says so (SPEC T8).
+func (c Config) Tier(headless bool) (policy.Tier, Item) {
+	it := c.value(keyTier)
+	t, err := policy.ParseTier(it.Text)
+	if err != nil { // no value that was read is one
+		return policy.Airlock, it
+	}
+	if headless && t > policy.Guarded && it.Layer != Flags {
+		return policy.Guarded, Item{Text: policy.Guarded.String()}
+	}
+	return t, it
+}
+
+// AllowTier refuses a tier, or a fixed mode's tier, that the managed
+// requirements exclude: what is asked for while a session runs is not in any
+// layer.
+func (c Config) AllowTier(t policy.Tier) error {
+	if c.maxTier.Text == "" {
+		return nil
+	}
+	if most, err := policy.ParseTier(c.maxTier.Text); err != nil || t > most {
+		return &policy.RefusedError{
+			What: "the tier " + t.String(), Why: fmt.Sprintf("the managed requirements allow %s at most (%s)", c.maxTier.Text, shown(c.maxTier.Origin.String())),
+		}
+	}
+	return nil
+}
+
+// Folders returns the folders to add to the workspace (SPEC F6), before links
+// are resolved. Those that policy.Config.CheckFolder refuses are dropped with
+// a warning.
+func (c Config) Folders() []Item { return slices.Clone(c.items[keyAllowedPaths]) }
+
+// Network returns the rules for hosts. With [sandbox.proxy] enabled = false
+// there are none: see Egress.
+func (c Config) Network() policy.NetworkConfig {
+	n := policy.NetworkConfig{
+		Allow: c.hosts(keyAllowed), Deny: c.hosts(keyDenied), AllowPrivate: c.hosts(keyPrivate),
+		NoDefaults: c.clampedHosts || c.value(keyDefaults).Text != "true",
+	}
+	for _, it := range c.items[keyLocalPorts] {
+		p, err := strconv.ParseUint(it.Text, 10, 16)
+		if err == nil && p != 0 {
+			n.LocalPorts = append(n.LocalPorts, uint16(p))
+		}
+	}
+	return n
+}
+
+func (c Config) hosts(k int) []policy.HostRule {
+	if len(c.items[k]) == 0 {
+		return nil
+	}
+	out := make([]policy.HostRule, len(c.items[k]))
+	for i, it := range c.items[k] {
+		out[i] = it.host
+	}
+	return out
+}
+
+// Upstream is how bawn itself connects.
+type Upstream uint8
+
+const (
+	UpstreamNone Upstream = iota // directly
+	UpstreamEnv                  // through the proxy of the environment, if there is one
+	UpstreamURL                  // through the given one
+)
+
+// Egress says whether guarded commands have a way out, and through which
+// proxy bawn connects. The URL may hold a password: it is never printed.
+func (c Config) Egress() (enabled bool, how Upstream, url string) {
+	enabled = c.value(keyProxy).Text == "true"
+	switch text := c.value(keyUpstream).Text; text {
+	case "env":
+		return enabled, UpstreamEnv, ""
+	case "none":
+		return enabled, UpstreamNone, ""
+	default:
+		return enabled, UpstreamURL, text
+	}
+}
+
+// Env returns the rules for variables (SPEC E1).
+func (c Config) Env() policy.EnvRules {
+	return policy.EnvRules{Keep: c.texts(keyEnvKeep), Drop: c.texts(keyEnvDrop)}
+}
+
+// Temp says where temporary files go (SPEC F5).
+func (c Config) Temp() policy.TempMode {
+	if c.value(keyTmp).Text == "host" {
+		return policy.HostTemp
+	}
+	return policy.PrivateTemp
+}
+
+// PrivateCaches reports whether caches get a layer of the sandbox's own.
+func (c Config) PrivateCaches() bool { return c.value(keyCaches).Text != "shared" }
+
+// Guard reports whether names that do not exist yet are guarded.
+func (c Config) Guard() bool { return c.value(keyGuard).Text != "off" }
+
+// Launcher is auto, native or bwrap.
+func (c Config) Launcher() string { return c.value(keyLauncher).Text }
+
+// StrictPrecheck reports whether absolute paths outside the writable ones are
+// refused by the command's text (SPEC C2).
+func (c Config) StrictPrecheck() bool { return c.value(keyPrecheck).Text != "default" }
+
+// Hidden returns rules for the places that are hidden besides the credentials.
+func (c Config) Hidden() []policy.PathRule {
+	var out []policy.PathRule
+	for _, it := range c.items[keyHidden] {
+		out = append(out, policy.FixedRule(it.Text, policy.Hidden, "hidden:"+it.Text, "hidden by "+it.Origin.String()))
+	}
+	return out
+}
+
+// Protect returns the rules that hold of those for protected names, which
+// package sandbox found: without what the user lifted, with what was added.
+func (c Config) Protect(found []policy.PathRule) []policy.PathRule {
+	var out []policy.PathRule
+	for _, r := range found {
+		if !slices.ContainsFunc(c.items[keyUnprotect], func(it Item) bool { return policy.Inside(r.Path, it.Text) }) {
+			out = append(out, r)
+		}
+	}
+	for _, it := range c.items[keyProtect] {
+		out = append(out, policy.ProtectRule(it.Text, "protected by "+it.Origin.String()))
+	}
+	return out
+}
+
+// NarrowInstalls reports whether package installs get the narrower profile in
+// guarded; in airlock they always do (SPEC F9). Unless it is set, it depends on
+// whether somebody wrote folders or hosts into a file by hand: saved answers,
+// variables and flags do not count, nor what waits for trust.
+func (c Config) NarrowInstalls() bool {
+	switch c.value(keyInstall).Text {
+	case "off":
+		return false
+	case "auto":
+		for _, k := range [...]int{keyAllowedPaths, keyAllowed} {
+			for _, it := range c.items[k] {
+				if it.Layer == Managed || it.Layer == User || it.Layer == ProjectFile {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Exceptions returns the commands that may run outside (SPEC C3, C4); none of
+// them comes from a project's file.
+func (c Config) Exceptions() plain.Exceptions {
+	var e plain.Exceptions
+	// What was read once is read again; an error could only make them fewer.
+	for _, it := range c.items[keyExclude] {
+		if x, _, err := plain.ParseExclusion(it.Text, it.Origin); err == nil {
+			e.Exclude = append(e.Exclude, x)
+		}
+	}
+	for _, it := range c.items[keyEscape] {
+		if h, _, err := plain.ParseHatch(it.Text, it.Origin); err == nil {
+			e.Hatches = append(e.Hatches, h)
+		}
+	}
+	return e
+}
+
+// Permissions is whether commands run at all (SPEC C1).
+type Permissions struct {
+	Mode             string // ask, auto or bypass, for shell.ParseMode
+	Allow, Ask, Deny []plain.Pattern
+}
+
+// Permissions returns the mode and the rules by command.
+func (c Config) Permissions() Permissions {
+	return Permissions{c.value(keyMode).Text, c.patterns(keyRunAllow), c.patterns(keyRunAsk), c.patterns(keyRunDeny)}
+}
+
+func (c Config) patterns(k int) []plain.Pattern {
+	var out []plain.Pattern
+	for _, it := range c.items[k] {
+		out = append(out, *it.pattern)
+	}
+	return out
+}
+
+// Keys returns the keys of an action of [keybindings], as alt+s; none for an
+// unknown action.
+func (c Config) Keys(action string) []string {
+	k := findKey("keybindings." + action)
+	if k < 0 {
+		return nil
+	}
+	if len(c.items[k]) == 0 {
+		return strings.Split(keys[k].Default, ",")
+	}
+	return c.texts(k)
+}

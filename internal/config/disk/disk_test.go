@@ -1,0 +1,174 @@
+//go:build unix
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T) (*Dir, string) {
+	t.Helper()
+	path := t.TempDir()
+	d, err := Open(path)
+	must(t, err)
+	t.Cleanup(func() { d.Close() })
+	return d, path
+}
+
+func TestRead(t *testing.T) {
+	d, path := open(t)
+	must(t, os.WriteFile(path+"/file", []byte("12345"), 0o640))
+	must(t, os.Symlink("file", path+"/link"))
+	must(t, os.Symlink("none", path+"/dangling"))
+	must(t, os.Mkdir(path+"/dir", 0o755))
+	must(t, syscall.Mkfifo(path+"/fifo", 0o600))
+	data, in, err := d.Read("file", 5)
+	must(t, err)
+	if string(data) != "12345" || in.UID != os.Geteuid() || in.Perm&0o640 != in.Perm {
+		t.Errorf("%q %+v", data, in)
+	}
+	for name, want := range map[string]error{"link": ErrLink, "dangling": ErrLink, "dir": ErrNotRegular, "fifo": ErrNotRegular, "none": fs.ErrNotExist} {
+		if _, _, err := d.Read(name, 5); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	var big *TooBigError
+	if _, _, err := d.Read("file", 4); !errors.As(err, &big) || big.Limit != 4 {
+		t.Errorf("too big: %v", err)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	d, path := open(t)
+	must(t, os.Mkdir(path+"/dir", 0o755))
+	must(t, os.Symlink("dir", path+"/link"))
+	must(t, os.WriteFile(path+"/file", nil, 0o600))
+	for name, want := range map[string]error{"dir": nil, "link": ErrLink, "file": ErrNotDir, "none": fs.ErrNotExist} {
+		for how, f := range map[string]func() (*Dir, error){
+			"Sub":       func() (*Dir, error) { return d.Sub(name) },
+			"OpenPlain": func() (*Dir, error) { return OpenPlain(path + "/" + name) },
+		} {
+			sub, err := f()
+			if !errors.Is(err, want) || (err == nil) != (want == nil) {
+				t.Errorf("%s of %s: %v, want %v", how, name, err, want)
+			}
+			if err == nil {
+				sub.Close()
+			}
+		}
+	}
+	sub, err := Open(path + "/link") // a path that the caller's own settings name
+	must(t, err)
+	sub.Close()
+	for range 2 { // made once, opened twice
+		made, err := d.MakeSub("new")
+		must(t, err)
+		made.Close()
+	}
+	if _, err := d.MakeSub("link"); !errors.Is(err, ErrLink) {
+		t.Errorf("MakeSub of a link: %v", err)
+	}
+}
+
+func TestOnlyOwners(t *testing.T) {
+	for _, tt := range []struct {
+		in  Info
+		uid int
+		ok  bool
+	}{
+		{Info{UID: 0, Perm: 0o644}, 0, true},
+		{Info{UID: 0, Perm: 0o644}, 1000, true},
+		{Info{UID: 1000, Perm: 0o600}, 1000, true},
+		{Info{UID: 1000, Perm: 0o600}, 0, false},
+		{Info{UID: 1001, Perm: 0o600}, 1000, false},
+		{Info{UID: 1000, Perm: 0o620}, 1000, false},
+		{Info{UID: 1000, Perm: 0o602}, 1000, false},
+		{Info{UID: 0, Perm: 0o777, Sticky: true}, 1000, true},
+	} {
+		if err := tt.in.OnlyOwners(tt.uid); (err == nil) != tt.ok {
+			t.Errorf("%+v for %d: %v", tt.in, tt.uid, err)
+		}
+	}
+}
+
+// A replaced file is another file: whoever holds the old one keeps it whole,
+// and a failure leaves it alone.
+func TestReplace(t *testing.T) {
+	d, path := open(t)
+	unlock, err := d.Lock()
+	must(t, err)
+	defer unlock()
+	must(t, os.WriteFile(path+"/.file.new", []byte("left by a killed save"), 0o600))
+	must(t, d.Replace("file", []byte("one"), 0o600))
+	held, err := os.Open(path + "/file")
+	must(t, err)
+	defer held.Close()
+	must(t, d.Replace("file", []byte("two, longer"), 0o640))
+	old := make([]byte, 20)
+	n, _ := held.Read(old)
+	if string(old[:n]) != "one" {
+		t.Errorf("the old file became %q", old[:n])
+	}
+	if data, _ := os.ReadFile(path + "/file"); string(data) != "two, longer" {
+		t.Errorf("the new file is %q", data)
+	}
+	if st, _ := os.Stat(path + "/file"); st.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v", st.Mode())
+	}
+	// A link in the place of the file is replaced, not followed.
+	must(t, os.WriteFile(path+"/victim", []byte("precious"), 0o600))
+	must(t, os.Symlink("victim", path+"/link"))
+	must(t, os.Symlink("victim", path+"/.link.new"))
+	must(t, d.Replace("link", []byte("mine"), 0o600))
+	if data, _ := os.ReadFile(path + "/victim"); string(data) != "precious" {
+		t.Errorf("the link was followed: %q", data)
+	}
+	must(t, os.Mkdir(path+"/folder", 0o755))
+	if err := d.Replace("folder", []byte("x"), 0o600); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if left, _ := filepath.Glob(path + "/.*.new"); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestLock(t *testing.T) {
+	d, path := open(t)
+	unlock, err := d.Lock()
+	must(t, err)
+	other, err := Open(path)
+	must(t, err)
+	defer other.Close()
+	got := make(chan error)
+	go func() {
+		free, err := other.Lock()
+		if err == nil {
+			defer free()
+		}
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		t.Fatalf("two hold the lock: %v", err)
+	default: // it may not have tried yet; it cannot get the lock before the next line
+	}
+	unlock()
+	must(t, <-got)
+	must(t, os.Remove(path+"/.lock"))
+	must(t, os.Symlink("elsewhere", path+"/.lock"))
+	if _, err := d.Lock(); !errors.Is(err, ErrLink) {
+		t.Errorf("a link as lock: %v", err)
+	}
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+package disk
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an open folder. Close it.
+type Dir struct{ f *os.File }
+
+// Open opens a folder; links on the way are followed, as for any path that
+// the caller's own configuration names.
+func Open(path string) (*Dir, error) { return openDir(unix.AT_FDCWD, path, path, 0) }
+
+// OpenPlain opens a folder whose own name is no link.
+func OpenPlain(path string) (*Dir, error) {
+	return openDir(unix.AT_FDCWD, path, path, unix.O_NOFOLLOW)
+}
+
+// Sub opens a folder inside d and follows no link.
+func (d *Dir) Sub(name string) (*Dir, error) {
+	return openDir(d.fd(), name, d.f.Name()+"/"+name, unix.O_NOFOLLOW)
+}
+
+func openDir(at int, name, shown string, flags int) (*Dir, error) {
+	fd, err := openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|flags, 0)
+	if err == unix.ENOTDIR && isLink(at, name) {
+		err = ErrLink
+	}
+	switch err {
+	case nil:
+		return &Dir{os.NewFile(uintptr(fd), shown)}, nil
+	case unix.ELOOP:
+		err = ErrLink
+	case unix.ENOTDIR:
+		err = ErrNotDir
+	}
+	return nil, &os.PathError{Op: "open", Path: shown, Err: err}
+}
+
+// Make makes the folder and its parents, for the owner alone, and opens it.
+func Make(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	return Open(path)
+}
+
+// MakeSub makes a folder inside d with the usual permissions and opens it.
+func (d *Dir) MakeSub(name string) (*Dir, error) {
+	if err := unix.Mkdirat(d.fd(), name, 0o755); err != nil && err != unix.EEXIST {
+		return nil, &os.PathError{Op: "mkdir", Path: d.f.Name() + "/" + name, Err: err}
+	}
+	return d.Sub(name)
+}
+
+func (d *Dir) fd() int { return int(d.f.Fd()) }
+
+// Close lets go of the folder.
+func (d *Dir) Close() error { return d.f.Close() }
+
+// Info says who may change the folder.
+func (d *Dir) Info() (Info, error) { return info(d.fd(), d.f.Name()) }
+
+func info(fd int, path string) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Info{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return Info{UID: int(st.Uid), Perm: uint32(st.Mode) & 0o777, Sticky: uint32(st.Mode)&unix.S_ISVTX != 0 && uint32(st.Mode)&unix.S_IFMT == unix.S_IFDIR}, nil
+}
+
+// Read returns the content of a regular file in d, of at most limit bytes. It
+// follows no link and waits for no FIFO or device that was put there.
+func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
+	shown := d.f.Name() + "/" + name
+	fail := func(err error) ([]byte, Info, error) {
+		return nil, Info{}, &os.PathError{Op: "read", Path: shown, Err: err}
+	}
+	fd, err := openat(d.fd(), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	switch err {
+	case nil:
+	case unix.ELOOP, unix.EMLINK: // the second is FreeBSD's
+		return fail(ErrLink)
+	case unix.ENXIO, unix.EOPNOTSUPP:
+		return fail(ErrNotRegular)
+	default:
+		return fail(err)
+	}
+	f := os.NewFile(uintptr(fd), shown)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fail(err)
+	}
+	if uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG {
+		return fail(ErrNotRegular)
+	}
+	in, err := info(fd, shown)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	// The size is not asked for: the file may grow while it is read.
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return fail(err)
+	}
+	if len(data) > limit {
+		return fail(&TooBigError{limit})
+	}
+	return data, in, nil
+}
+
+// Replace puts a new file with this content in the place of name. Whoever
+// looks sees the old content or the new, also after a crash. Callers hold the
+// Lock that belongs to the file.
+func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
+	shown := d.f.Name() + "/" + name
+	tmp := "." + name + ".new" // one name: what a killed save left is taken away by the next
+	if err := unix.Unlinkat(d.fd(), tmp, 0); err != nil && err != unix.ENOENT {
+		return &os.PathError{Op: "replace", Path: shown, Err: err}
+	}
+	fd, err := openat(d.fd(), tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return &os.PathError{Op: "replace", Path: shown, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), shown)
+	defer f.Close()
+	defer func() {
+		if err != nil {
+			_ = unix.Unlinkat(d.fd(), tmp, 0) // err says what went wrong
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(fd, perm); err != nil {
+		return &os.PathError{Op: "chmod", Path: shown, Err: err}
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := unix.Renameat(d.fd(), tmp, d.fd(), name); err != nil {
+		return &os.PathError{Op: "replace", Path: shown, Err: err}
+	}
+	return d.f.Sync()
+}
+
+// Lock waits until no other process or goroutine holds the folder's lock.
+// The lock is a file of its own: NFS locks no folders.
+func (d *Dir) Lock() (unlock func(), err error) {
+	shown := d.f.Name() + "/.lock"
+	fd, err := openat(d.fd(), ".lock", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err == unix.ELOOP {
+		err = ErrLink
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "lock", Path: shown, Err: err}
+	}
+	for {
+		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, &os.PathError{Op: "lock", Path: shown, Err: err}
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
+func openat(at int, name string, flags int, perm uint32) (int, error) {
+	for {
+		fd, err := unix.Openat(at, name, flags|unix.O_CLOEXEC, perm)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+func isLink(at int, name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && uint32(st.Mode)&unix.S_IFMT == unix.S_IFLNK
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"bawn/internal/policy"
+)
+
+// SetTier returns a file's text with default_tier set and every other byte
+// kept: comments, order and spacing are the author's. The result is read
+// again, and says nothing else than before but the tier. file
+// names it in errors.
+func SetTier(data []byte, t policy.Tier, file string) ([]byte, error) {
+	// The workspace is only needed to make relative paths absolute.
+	sc := scope{layer: ProjectFile, home: "/home", workspace: "/workspace"}
+	before, err := parseFile(sc, file, data)
+	if err != nil {
+		return nil, err
+	}
+	next := setTier(data, t.String())
+	after, err := parseFile(sc, file, next)
+	if err != nil {
+		return nil, fmt.Errorf("setting default_tier in %s: %w", shown(file), err)
+	}
+	for k := range keys {
+		same := before.set[k] == after.set[k] && slices.EqualFunc(before.items[k], after.items[k], func(a, b Item) bool { return a.Text == b.Text })
+		if k == keyTier {
+			same = len(after.items[k]) == 1 && after.items[k][0].Text == t.String()
+		}
+		if !same {
+			return nil, fmt.Errorf("setting default_tier in %s: it would change %s", shown(file), keys[k].Path())
+		}
+	}
+	return next, nil
+}
+
+// setTier finds the value, or a place for the line, by the parser's own
+// offsets.
+func setTier(data []byte, tier string) []byte {
+	var p unstable.Parser
+	p.Reset(data)
+	value := `"` + tier + `"`
+	line := "default_tier = " + value
+	eol := "\n"
+	if bytes.Contains(data, []byte("\r\n")) {
+		eol = "\r\n"
+	}
+	table := ""
+	header := -1             // where the text after [sandbox] begins
+	inline, dotted := -1, -1 // of sandbox = { and the first sandbox.x
+	inlineEmpty := false
+	for p.NextExpression() {
+		n := p.Expression()
+		if n.Kind == unstable.Table {
+			table = join(n.Key())
+			if table == "sandbox" {
+				it := n.Key()
+				it.Next()
+				header = int(it.Node().Raw.Offset)
+			}
+			continue
+		}
+		if n.Kind != unstable.KeyValue {
+			continue
+		}
+		name := join(n.Key())
+		if table != "" {
+			name = table + "." + name
+		}
+		v := n.Value()
+		switch {
+		case name == "sandbox.default_tier":
+			return splice(data, int(v.Raw.Offset), int(v.Raw.Length), value)
+		case name == "sandbox" && v.Kind == unstable.InlineTable:
+			inline, inlineEmpty = int(v.Raw.Offset), true
+			for it := v.Children(); it.Next(); {
+				inlineEmpty = false
+				if join(it.Node().Key()) == "default_tier" {
+					old := it.Node().Value()
+					return splice(data, int(old.Raw.Offset), int(old.Raw.Length), value)
+				}
+			}
+		case table == "" && dotted < 0 && len(name) > 8 && name[:8] == "sandbox.":
+			it := n.Key()
+			it.Next()
+			dotted = int(it.Node().Raw.Offset)
+		}
+	}
+	switch {
+	case header >= 0:
+		end := bytes.IndexByte(data[header:], '\n')
+		if end < 0 {
+			return append(slices.Clip(data), eol+line+eol...)
+		}
+		return splice(data, header+end+1, 0, line+eol)
+	case inline >= 0:
+		text := " " + line
+		if !inlineEmpty {
+			text += ","
+		}
+		return splice(data, inline+1, 0, text)
+	case dotted >= 0:
+		return splice(data, dotted, 0, "sandbox."+line+eol)
+	}
+	text := "[sandbox]" + eol + line + eol
+	if len(data) > 0 {
+		if data[len(data)-1] != '\n' {
+			text = eol + text
+		}
+		text = eol + text
+	}
+	return append(slices.Clip(data), text...)
+}
+
+func join(it unstable.Iterator) string {
+	var b []byte
+	for it.Next() {
+		if len(b) > 0 {
+			b = append(b, '.')
+		}
+		b = append(b, it.Node().Data...)
+	}
+	return string(b)
+}
+
+func splice(data []byte, offset, length int, text string) []byte {
+	out := make([]byte, 0, len(data)+len(text))
+	out = append(out, data[:offset]...)
+	out = append(out, text...)
+	return append(out, data[offset+length:]...)
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"bawn/internal/policy"
+)
+
+// Error is a setting that cannot be taken as it stands. Nothing may run under
+// a configuration that has one.
+type Error struct {
+	File   string // or the variable or flag
+	Line   int    // from 1; 0 where there are no lines
+	Column int    // from 1, in characters
+	Text   string
+	// Excerpt is the line with a mark under the place; "" where the line may
+	// not be shown.
+	Excerpt string
+}
+
+func (e *Error) Error() string {
+	at := shown(e.File)
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d", at, e.Line, e.Column)
+	}
+	s := at + ": " + e.Text
+	if e.Excerpt != "" {
+		s += "\n" + e.Excerpt
+	}
+	return s
+}
+
+// Is makes every Error match policy.ErrRefused.
+func (e *Error) Is(target error) bool { return target == policy.ErrRefused }
+
+// source is the text of a file and where its lines begin.
+type source struct {
+	file  string
+	data  []byte
+	lines []int // offset of the first byte of each line
+}
+
+func newSource(file string, data []byte) *source {
+	s := &source{file: file, data: data, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
+}
+
+// line returns the number of the line that holds the byte at offset, from 1.
+func (s *source) line(offset int) int {
+	return sort.Search(len(s.lines), func(i int) bool { return s.lines[i] > offset })
+}
+
+func (s *source) origin(offset int) policy.Origin {
+	return policy.Origin{File: s.file, Line: s.line(offset)}
+}
+
+const excerptWidth = 76 // characters of a line that are shown
+
+// fail is an Error about the bytes from offset on.
+func (s *source) fail(offset, length int, format string, a ...any) *Error {
+	offset = max(0, min(offset, len(s.data)))
+	for i := 0; i < utf8.UTFMax-1 && offset > 0 && offset < len(s.data) && !utf8.RuneStart(s.data[offset]); i++ {
+		offset-- // the parser points at bytes, people at characters
+	}
+	n := s.line(offset)
+	start, end := s.lines[n-1], len(s.data)
+	if n < len(s.lines) {
+		end = s.lines[n] - 1
+	}
+	before := runes(s.data[start:offset])
+	e := &Error{File: s.file, Line: n, Column: len(before) + 1, Text: fmt.Sprintf(format, a...)}
+	if secretLine(s.data[start:end]) {
+		return e
+	}
+	marked := runes(s.data[offset:max(offset, min(end, offset+length))])
+	line := runes(s.data[start:end])
+	// Of a long line the part around the place is shown.
+	from := 0
+	if len(before) > excerptWidth-20 {
+		from = len(before) - 20
+	}
+	to := min(len(line), from+excerptWidth)
+	num := fmt.Sprintf("%5d | ", n)
+	pad := strings.Repeat(" ", len(num)-2) + "| "
+	width := max(1, min(len(marked), to-len(before)))
+	e.Excerpt = strings.TrimRight(num+string(line[from:to]), " ") + "\n" +
+		pad + strings.Repeat(" ", len(before)-from) + strings.Repeat("^", width)
+	return e
+}
+
+// secretLine reports whether a line may hold a password: an error's text
+// reaches the agent whose command was refused.
+func secretLine(line []byte) bool { return bytes.IndexByte(line, '@') >= 0 }
+
+// runes decodes a line for showing: every character takes one place, and none
+// acts on the terminal.
+func runes(line []byte) []rune {
+	out := make([]rune, 0, len(line))
+	for len(line) > 0 {
+		r, n := utf8.DecodeRune(line)
+		line = line[n:]
+		switch {
+		case r == '\t' || r == '\r':
+			r = ' '
+		case r == utf8.RuneError && n == 1, unsafeRune(r):
+			r = '·'
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// unsafeRune reports whether a character could make a text look other than it
+// is: controls, and those that reorder, join or hide their neighbours.
+func unsafeRune(r rune) bool {
+	if r < 0x7f { // nearly every one
+		return r < 0x20
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || r == 0x115F || r == 0x1160 || r == 0x3164 || r == 0xFFA0
+}
+
+// shown is a name as it may be printed.
+func shown(s string) string { return string(runes([]byte(s))) }
+
+// nearest names the known word that is most like the given one, if one is.
+func nearest(word string, known []string) string {
+	best, dist := "", 1+min(3, (len(word)+1)/3)
+	for _, k := range known {
+		if d := edits(word, k); d < dist {
+			best, dist = k, d
+		}
+	}
+	return best
+}
+
+// edits counts the letters to insert, remove or change between two words. Long
+// words are near to nothing.
+func edits(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diag
+			if a[i] != b[j] {
+				d++
+			}
+			diag = row[j+1]
+			row[j+1] = min(d, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

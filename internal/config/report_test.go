@@ -1,0 +1,81 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const reported = `[sandbox]
+default_tier = "airlock"
+allowed_domains = ["a.example", "b.example:443"]
+[sandbox.proxy]
+upstream = "http://me:hunter2@proxy.example:3128"
+`
+
+func TestReport(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.userFile(), reported)
+	w.write(w.projectFile(), "[sandbox]\nallowed_domains = ['evil.example']\nexclude = ['bash']\n")
+	r := w.load().Report()
+	text := strings.ReplaceAll(r.Text(), w.root, "")
+	want := `sandbox.default_tier = airlock  (/home/.config/bawn/config.toml:2)
+sandbox.allowed_domains += a.example  (/home/.config/bawn/config.toml:3)
+sandbox.allowed_domains += b.example:443  (/home/.config/bawn/config.toml:3)
+sandbox.proxy.upstream = http://me:xxxxx@proxy.example:3128  (/home/.config/bawn/config.toml:5)
+sandbox.enabled = false  (built in)
+`
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("got\n%s\nwant first\n%s", text, want)
+	}
+	tail := `project file: not trusted: only what makes the sandbox stricter is taken from it
+  sandbox.allowed_domains = "evil.example" (/home/work/.bawn/config.toml:2) waits until the file is trusted (bawn trust)
+  sandbox.exclude = "bash" (/home/work/.bawn/config.toml:3) is never taken from a project's file
+`
+	if !strings.HasSuffix(text, tail) {
+		t.Errorf("got\n%s\nwant last\n%s", text, tail)
+	}
+	data, err := json.Marshal(r)
+	if err != nil || !json.Valid(data) || strings.Contains(string(data), "hunter2") || strings.Contains(string(data), "null") {
+		t.Errorf("%v: %s", err, data)
+	}
+	if n := len(r.Settings); n < 15 {
+		t.Errorf("%d settings", n)
+	}
+}
+
+func TestReviewText(t *testing.T) {
+	w := newWorld(t)
+	review := func() string {
+		t.Helper()
+		r, err := LoadReview(w.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(r.Text(), w.root, "")
+	}
+	if got := review(); !strings.Contains(got, "no settings of its own") {
+		t.Errorf("got %q", got)
+	}
+	w.write(w.projectFile(), "[sandbox]\ndefault_tier = 'airlock'\n")
+	if got := review(); got != "/home/work/.bawn/config.toml widens nothing\n" {
+		t.Errorf("got %q", got)
+	}
+	w.write(w.projectFile(), "[sandbox]\ndefault_tier = 'open'\nallowed_domains = ['a.example']\nallow_private = ['b.example']\nallowed_paths = ['../x']\ntmp = 'host'\nexclude = ['bash']\n")
+	want := `trusting /home/work/.bawn/config.toml would widen:
+  sandbox.default_tier: "open" instead of "guarded" (/home/work/.bawn/config.toml:2)
+  sandbox.allowed_paths adds "/home/x" (/home/work/.bawn/config.toml:5)
+  sandbox.allowed_domains adds "a.example" (/home/work/.bawn/config.toml:3)
+  sandbox.allow_private adds "b.example" (/home/work/.bawn/config.toml:4)
+  sandbox.tmp: "host" instead of "private" (/home/work/.bawn/config.toml:6)
+  package installs get the ordinary profile of guarded, not their narrower one, since a file sets folders or hosts
+  (sandbox.exclude = "bash" (/home/work/.bawn/config.toml:7) is never taken from a project's file)
+`
+	if got := review(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	w.trustProject()
+	if got := review(); !strings.Contains(got, "is trusted, and widens:\n  sandbox.default_tier") {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package egresstest
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"bawn/internal/sandbox/sandboxtest"
+)
+
+// A44, A70: a network socket as a standard stream belongs to the host's
+// network: a command could connect it anew, to anything there.
+func TestA44_SocketStream(t *testing.T) {
+	w := NewWorld(t)
+	for _, l := range []string{"native", "bwrap"} {
+		b := NewBox(t, w, l)
+		sandboxtest.Write(t, b.Workspace+"/inner.py", reconnect)
+		name := b.Python(t, socketStream)
+		for kind, want := range map[string]string{
+			"pipe": "no socket", "pair": "refused", "tcp": "125", "udp": "125", "listen": "125", "unixgram": "125",
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), sandboxtest.Limit)
+			run := append([]string{sandboxtest.Binary(), "run", "--launcher", l}, b.Flags...)
+			run = append(run, "--", "python3", "inner.py")
+			argv := w.inside(b.Workspace, append([]string{"python3", name, kind}, run...)...)
+			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+			cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+			before := w.Hits(t, "11.0.0.10:18080")
+			out, err := cmd.CombinedOutput()
+			cancel()
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("%s %s: %v: %q, want %q", l, kind, err, out, want)
+			}
+			if n := w.Hits(t, "11.0.0.10:18080") - before; n != 0 {
+				t.Errorf("%s %s: the host's network was reached", l, kind)
+			}
+		}
+	}
+}
+
+// N4: a storm of connections to published ports neither stops them for good
+// nor keeps the run from ending.
+func TestN4_PublishStorm(t *testing.T) {
+	w := NewWorld(t)
+	b := NewBox(t, w, "native")
+	b.Flags = []string{"--publish", "12345", "--publish", "12346"}
+	b.Python(t, publishOne)
+	sandboxtest.Write(t, b.Workspace+"/index.html", "from inside\n")
+	sandboxtest.Write(t, w.Dir+"/storm.py", storm)
+	r := b.start(t, "python3", "script.py")
+	w.Outside(t, "python3", w.Dir+"/storm.py")
+	if out := w.Outside(t, "sh", "-c", "curl -m 60 -sS http://127.0.0.1:12345/ 2>&1; true"); out != "from inside\n" {
+		t.Errorf("after the storm: %q", out)
+	}
+	r.end(t, 0)
+}
+
+// N4: a command that leaves pid 1 no descriptor to send cannot make it forget
+// a client: the next answer would be taken for that one's.
+func TestN4_PublishWithoutDescriptors(t *testing.T) {
+	w := NewWorld(t)
+	b := NewBox(t, w, "native")
+	b.Flags = []string{"--publish", "12345"}
+	b.Python(t, hoard+publishOne)
+	argv := b.command(t.Context(), "python3", "script.py").Args
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `ulimit -n 512; exec "$@"`, "sh"}, argv...)...)
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	r := start(t, cmd)
+	if out := w.Outside(t, "sh", "-c", "curl -m 60 -sS http://127.0.0.1:12345/ 2>&1; true"); out == "" || strings.Contains(out, "timed out") {
+		t.Errorf("a client waits for a socket that will not come: %q", out)
+	}
+	r.end(t, 0)
+}
+
+const publishOne = `import http.server, sys, threading
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 12345), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=s.serve_forever, daemon=True).start()
+print("up", flush=True); sys.stdin.readline()
+`
+
+const storm = `import multiprocessing, socket
+def one():
+    for _ in range(3):
+        all = []
+        for k in range(800):
+            s = socket.socket(); s.setblocking(False)
+            s.connect_ex(("127.0.0.1", 12345 + k % 2)); all.append(s)
+        for s in all: s.close()
+ps = [multiprocessing.Process(target=one) for _ in range(6)]
+[p.start() for p in ps]; [p.join() for p in ps]
+`
+
+// hoard keeps as many descriptors on their way as the user may have.
+const hoard = `import array, socket
+pair = socket.socketpair()
+try:
+    while True: pair[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 200))])
+except OSError as e:
+    assert e.errno == 109, e # ETOOMANYREFS
+`
+
+// N4: a local port named twice is one, and one that the sandbox needs itself
+// is refused with a way out that works.
+func TestN4_LocalPortTwice(t *testing.T) {
+	w := NewWorld(t)
+	for _, l := range []string{"native", "bwrap"} {
+		b := NewBox(t, w, l)
+		b.Flags = []string{"--allow-local-port", "18081", "--allow-local-port", "18080", "--allow-local-port", "18081"}
+		b.Sh(t, "curl -sS --fail http://localhost:18080/ http://127.0.0.1:18081/").OK(t)
+		for _, port := range []string{"3128", "53"} {
+			b.Flags = []string{"--allow-local-port", port}
+			if r := b.Run(t, "true"); r.Code != 125 || !strings.Contains(r.Stderr, "localhost:"+port) {
+				t.Errorf("%s %s: exit %d, %q", l, port, r.Code, r.Stderr)
+			}
+		}
+	}
+}
+
+// socketStream runs a command with a stream of some kind as its input.
+const socketStream = `import os, socket, subprocess, sys
+kind, cmd = sys.argv[1], sys.argv[2:]
+keep = None
+if kind == "pipe":
+    fd = subprocess.PIPE
+elif kind == "pair":
+    keep, fd = socket.socketpair()
+elif kind == "unixgram":
+    fd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+elif kind == "udp":
+    fd = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+else:
+    fd = socket.socket(); fd.bind(("127.0.0.1", 0)); fd.listen()
+    if kind == "tcp":
+        keep = socket.create_connection(fd.getsockname()); fd = fd.accept()[0]
+p = subprocess.run(cmd, stdin=fd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+print(p.returncode, p.stdout.decode(), flush=True)
+`
+
+// reconnect makes the stream it was given lead to a host that no rule allows.
+const reconnect = `import os, socket, struct, ctypes
+try:
+    s = socket.socket(fileno=os.dup(0))
+except OSError:
+    print("no socket"); raise SystemExit
+c = ctypes.CDLL(None, use_errno=True)
+c.connect(0, struct.pack("=H14x", socket.AF_UNSPEC), 16) # dissolves what is connected
+try:
+    to = ("11.0.0.10", 18080) if s.family == socket.AF_INET else "\0abstract"
+    s.connect(to)
+    print("CONNECTED", s.family, s.type)
+except OSError as e:
+    print("refused", e)
+`

@@ -228,7 +228,7 @@ func TestForgedOwner(t *testing.T) {
 			break
 		}
 	}
-	if err := os.Chmod(os.TempDir(), 0o1777); err != nil {
+	if err := os.Chmod(os.TempDir(), os.ModeSticky|0o777); err != nil {
 		t.Fatal(err)
 	}
 	all := func(uid int) {

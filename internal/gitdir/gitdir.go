@@ -112,7 +112,7 @@ func (f *finder) run() error {
 		return err
 	}
 	// Also with a .git: its HEAD is writable, and a broken one makes git take
-	// the folder itself as a bare repository (facts/linux.md 2a).
+	// the folder itself as a bare repository (docs/facts.md).
 	bare, err := f.bare(f.folder)
 	if err != nil || found || bare {
 		return err
@@ -174,7 +174,7 @@ func (f *finder) root(path string) (string, bool) {
 func (f *finder) protect(path string) {
 	for _, a := range f.area {
 		if inside(a, path) && f.readOnly.add(a) {
-			f.warn("%q is read-only as a whole: git runs or reads what is in %q; work elsewhere, or lift the name in your own settings", a, path)
+			f.warn("%q is read-only as a whole: git runs or reads what is in %q; work elsewhere", a, path)
 		}
 	}
 	if root, ok := f.root(path); ok && path != root {

@@ -10,7 +10,7 @@ import (
 )
 
 // controls are the names in a git directory that make git run code or read
-// other config (facts/linux.md 2a). In a linked worktree git takes hooks and
+// other config (docs/facts.md). In a linked worktree git takes hooks and
 // config from the common directory, but only as long as commondir is there.
 var controls = [...]string{"hooks", "config", "config.worktree", "commondir", "gitdir"}
 

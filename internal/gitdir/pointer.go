@@ -1,7 +1,6 @@
 package gitdir
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -211,12 +210,7 @@ func readGitFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rest, ok := bytes.CutPrefix(data, []byte("gitdir: "))
-	rest = bytes.TrimRight(rest, "\r\n")
-	if !ok || len(rest) == 0 || bytes.IndexByte(rest, 0) >= 0 {
-		return "", errors.New(`does not hold "gitdir: " and a path`)
-	}
-	return string(rest), nil
+	return parseGitFile(data)
 }
 
 func notOwned(paths ...string) string {

@@ -8,4 +8,6 @@ var (
 	base string
 	//go:embed noinet_amd64.bpf
 	noInet string
+	//go:embed guard_amd64.bpf
+	guard string
 )

@@ -8,4 +8,6 @@ var (
 	base string
 	//go:embed noinet_arm64.bpf
 	noInet string
+	//go:embed guard_arm64.bpf
+	guard string
 )

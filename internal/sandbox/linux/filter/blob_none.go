@@ -2,4 +2,4 @@
 
 package filter
 
-const base, noInet = "", ""
+const base, noInet, guard = "", "", ""

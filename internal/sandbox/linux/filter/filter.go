@@ -24,3 +24,8 @@ func Base() string { return base }
 // sockets only and else fail with EACCES. Descriptors that are already open or
 // received are not its concern. It is "" under the same condition as Base.
 func NoInet() string { return noInet }
+
+// Guard returns a filter to load in addition to Base, as the one with a
+// listener: it hands every call that makes or changes a file by its name to the
+// listener (package guard). It is "" under the same condition as Base.
+func Guard() string { return guard }

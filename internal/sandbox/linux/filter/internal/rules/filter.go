@@ -1,5 +1,5 @@
 // Package rules says what bawn's seccomp filters decide, as data (base.go,
-// noinet.go), and gives that data two independent meanings: Decide in plain Go
+// noinet.go, guard.go), and gives that data two independent meanings: Decide in plain Go
 // and Compile as classic BPF. Tests hold the two equal.
 //
 // Only the generator and tests import it; nothing of it is in the program.
@@ -20,6 +20,8 @@ const (
 	Allow Action = 0x7fff0000
 	// KillProcess ends the process with SIGSYS.
 	KillProcess Action = 0x80000000
+	// Notify asks whoever holds the filter's listener, and waits for its answer.
+	Notify Action = 0x7fc00000
 
 	actionErrno Action = 0x00050000
 )
@@ -33,6 +35,8 @@ func (a Action) String() string {
 		return "ALLOW"
 	case a == KillProcess:
 		return "KILL_PROCESS"
+	case a == Notify:
+		return "USER_NOTIF"
 	case a&0xffff0000 == actionErrno:
 		return fmt.Sprintf("ERRNO(%d)", uint16(a))
 	}
@@ -118,7 +122,7 @@ func highZero(arg int) Test { return Test{Arg: arg, High: true, Mask: ^uint32(0)
 func when(then Action, tests ...Test) Case { return Case{If: tests, Then: then} }
 
 // Filters are all that bawn has.
-func Filters() []Filter { return []Filter{Base(), NoInet()} }
+func Filters() []Filter { return []Filter{Base(), NoInet(), Guard()} }
 
 // Validate finds mistakes in the data that would otherwise weaken a filter
 // silently: a misspelt name, a second rule for a call, an action left out.
@@ -128,7 +132,7 @@ func (f Filter) Validate() error {
 		errs = append(errs, fmt.Errorf("filter "+f.Name+": "+format, args...))
 	}
 	checkAction := func(what string, a Action) {
-		if a != Allow && a != KillProcess && (a&0xffff0000 != actionErrno || uint16(a) == 0 || uint16(a) > 4095) {
+		if a != Allow && a != KillProcess && a != Notify && (a&0xffff0000 != actionErrno || uint16(a) == 0 || uint16(a) > 4095) {
 			bad("%s: %v is no action", what, a)
 		}
 	}

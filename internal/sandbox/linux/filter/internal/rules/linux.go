@@ -52,6 +52,13 @@ const (
 	protoUDP     = 17
 	netlinkRoute = 0
 
+	// asm-generic/fcntl.h; those of them that both architectures number alike
+	oWronly = 0o1
+	oRdwr   = 0o2
+	oCreat  = 0o100
+	oTrunc  = 0o1000
+	oPath   = 0o10000000
+
 	// linux/stat.h
 	sIFMT  = 0o170000
 	sIFCHR = 0o020000

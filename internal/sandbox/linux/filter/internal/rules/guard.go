@@ -1,0 +1,40 @@
+package rules
+
+// Guard stops every call that could make, move or change a file by its name
+// and hands it to the name guard, which carries it out. Reading costs nothing.
+// It is stacked on Base, whose refusals are stronger, and which refuses the
+// other ways to a name: handles, mounts, io_uring.
+//
+// Not stopped: unlink and rmdir, which only take names away (the next file of
+// that name is a new one, so it is seen); chmod, which changes no content; bind,
+// since what it names is a socket, which nothing reads as a file; and calls on
+// descriptors, which were opened under the guard.
+func Guard() Filter {
+	const write = oWronly | oRdwr | oCreat | oTrunc
+	// An O_PATH descriptor can neither read nor write: the kernel then ignores
+	// the flags that would.
+	opens := func(flags int) []Case {
+		return []Case{when(Allow, noneOf(flags, write)), when(Allow, bits(flags, oPath, oPath))}
+	}
+	return Filter{
+		Name:    "guard",
+		Unknown: Allow, // Base judges all other calls
+		Foreign: KillProcess,
+		Marked:  Errno(enosys), // x32 has the same calls by other numbers
+		Rules: []Rule{
+			{Calls: "open", Cases: opens(1), Otherwise: Notify, Why: "writes or makes a file"},
+			{Calls: "openat", Cases: opens(2), Otherwise: Notify, Why: "writes or makes a file"},
+			{
+				Calls:     "openat2",
+				Otherwise: Errno(enosys),
+				Why:       "its flags are in memory, out of a filter's sight; programs fall back to openat",
+			},
+			{
+				Calls: "creat mkdir mkdirat mknod mknodat symlink symlinkat link linkat " +
+					"rename renameat renameat2 truncate",
+				Otherwise: Notify,
+				Why:       "makes a name, or changes what one leads to (A26, F2)",
+			},
+		},
+	}
+}

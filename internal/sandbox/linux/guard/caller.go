@@ -1,0 +1,193 @@
+//go:build linux
+
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const pathMax = 4096 // with the NUL (linux/limits.h)
+
+// readString reads a path from the caller's memory, once, with the errors of
+// the kernel's own getname. No read crosses into a page that may not be there.
+func (w *worker) readString(addr uint64) (string, unix.Errno) {
+	buf := &w.path
+	for n := 0; n < pathMax; {
+		at := addr + uint64(n)
+		size := min(pathMax-n, 4096-int(at%4096))
+		got, err := w.readMemory(at, buf[n:n+size])
+		if err != 0 {
+			return "", err
+		}
+		if i := bytes.IndexByte(buf[n:n+got], 0); i >= 0 {
+			return string(buf[:n+i]), 0
+		}
+		n += got
+	}
+	return "", unix.ENAMETOOLONG
+}
+
+// readPath is readString for a path that may not be empty.
+func (w *worker) readPath(addr uint64) (string, unix.Errno) {
+	s, err := w.readString(addr)
+	if err == 0 && s == "" {
+		err = unix.ENOENT
+	}
+	return s, err
+}
+
+func (w *worker) readMemory(addr uint64, buf []byte) (int, unix.Errno) {
+	n, err := readProcess(w.pid(), addr, buf)
+	switch {
+	case err == unix.EFAULT || err == nil && n == 0:
+		return 0, unix.EFAULT
+	case err != nil:
+		// The caller is gone, or may not be read (made itself non-dumpable where
+		// the guard has no capability for that).
+		return 0, unix.EPERM
+	}
+	return n, 0
+}
+
+func (w *worker) pid() int { return int(w.req.pid) }
+
+// procOpen opens a file about the calling thread.
+func (w *worker) procOpen(name string, flags int) (int, error) {
+	return lookup(w.proc, strconv.Itoa(w.pid())+"/"+name, flags)
+}
+
+func (w *worker) procRead(name string, buf []byte) ([]byte, error) {
+	fd, err := w.procOpen(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer closeFD(fd)
+	n, err := readFD(fd, buf)
+	return buf[:max(n, 0)], err
+}
+
+// base opens the directory that a relative path starts from.
+func (w *worker) base(dirfd int32) (int, unix.Errno) {
+	name := "cwd"
+	if dirfd != unix.AT_FDCWD {
+		if dirfd < 0 {
+			return -1, unix.EBADF
+		}
+		name = "fd/" + strconv.Itoa(int(dirfd))
+	}
+	fd, err := w.procOpen(name, unix.O_PATH|unix.O_DIRECTORY)
+	if err == unix.ENOENT {
+		err = unix.EBADF
+	}
+	return fd, errnoOf(err)
+}
+
+// descriptor opens what the caller's descriptor is of.
+func (w *worker) descriptor(dirfd int32) (int, unix.Errno) {
+	if dirfd == unix.AT_FDCWD {
+		return w.base(dirfd)
+	}
+	fd, err := w.procOpen("fd/"+strconv.Itoa(int(dirfd)), unix.O_PATH)
+	if err == unix.ENOENT {
+		err = unix.EBADF
+	}
+	return fd, errnoOf(err)
+}
+
+// status is what /proc/PID/status tells about the caller.
+type status struct {
+	umask                              int
+	tgid, threads                      int
+	ownPending, sharedPending, blocked uint64
+}
+
+// status reads it anew each time: the caller may change all of it at will.
+// What cannot be read is as strict as can be.
+func (w *worker) status() status { return w.statusIn(w.text[:]) }
+
+func (w *worker) statusIn(buf []byte) status {
+	s := status{umask: 0o777}
+	text, err := w.procRead("status", buf)
+	if err != nil {
+		return s
+	}
+	number := func(field string, base int) uint64 {
+		_, rest, ok := bytes.Cut(text, []byte("\n"+field+":\t"))
+		if !ok {
+			return 0
+		}
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		n, _ := strconv.ParseUint(string(line), base, 64)
+		return n
+	}
+	s.umask = int(number("Umask", 8))
+	s.tgid, s.threads = int(number("Tgid", 10)), int(number("Threads", 10))
+	s.ownPending, s.sharedPending = number("SigPnd", 16), number("ShdPnd", 16)
+	s.blocked = number("SigBlk", 16)
+	return s
+}
+
+// adoptUmask gives this thread the caller's umask, since only the kernel knows
+// where a default ACL takes its place. The thread shares it with no other.
+func (w *worker) adoptUmask() {
+	if u := w.status().umask; u != w.umask {
+		unix.Umask(u)
+		w.umask = u
+	}
+}
+
+// command is the calling thread's name.
+func (w *worker) command() string {
+	text, err := w.procRead("comm", w.text[:])
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
+// terminal opens the caller's controlling terminal: /dev/tty would be the
+// guard's own.
+func (w *worker) terminal(flags int) (int, unix.Errno) {
+	text, err := w.procRead("stat", w.text[:])
+	if err != nil {
+		return -1, unix.ENXIO
+	}
+	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(f) < 5 {
+		return -1, unix.ENXIO
+	}
+	// tty_nr: bits 31 to 20 and 7 to 0 are the minor number, 15 to 8 the major.
+	nr, err := strconv.ParseInt(string(f[4]), 10, 64)
+	major, minor := uint32(nr>>8&0xfff), uint32(nr&0xff|nr>>12&0xfff00)
+	if err != nil || major < 136 || major > 143 { // Unix98 pseudo-terminals
+		return -1, unix.ENXIO
+	}
+	name := "/dev/pts/" + strconv.Itoa(int((major-136)<<20|minor))
+	fd, err := unix.Open(name, flags, 0)
+	if err != nil {
+		return -1, unix.ENXIO
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Rdev != unix.Mkdev(major, minor) {
+		unix.Close(fd)
+		return -1, unix.ENXIO
+	}
+	return fd, 0
+}
+
+// errnoOf gives the number in an error of package unix.
+func errnoOf(err error) unix.Errno {
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &errno):
+		return errno
+	}
+	return unix.EIO
+}

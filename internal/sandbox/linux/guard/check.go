@@ -1,0 +1,123 @@
+//go:build linux
+
+package guard
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// outcome is a verdict, with the error number that it ends the call with or 0.
+type outcome struct {
+	Verdict
+	err unix.Errno
+}
+
+// ruleUnreachable is the guard's own: what has no path here has no rule.
+var ruleUnreachable = policy.Rule{ID: "guard:unreachable", Text: "the folder is not part of the sandbox"}
+
+// check asks the rules and reports what they want reported.
+func (w *worker) check(c *Call) outcome {
+	if c.Target.Dir >= 0 && !strings.HasPrefix(c.Target.DirPath, "/") {
+		v := Verdict{Rule: ruleUnreachable}
+		return outcome{v, w.deny(c, v, "")}
+	}
+	v := w.rules.Check(c)
+	regular := c.Other != nil && c.Other.Exists && c.Other.Stat.Mode&unix.S_IFMT == unix.S_IFREG
+	switch {
+	case v.Decision == Allow:
+		w.watched(c, v)
+	case v.Decision == Vet && v.Vet != nil && regular && (c.Op == RenameTo || c.Op == Link):
+	case v.Decision == Fixed && (c.Op == Create || c.Op == Open):
+	default:
+		return outcome{v, w.deny(c, v, "")}
+	}
+	return outcome{v, 0}
+}
+
+// deny reports a denial and gives its error number.
+func (w *worker) deny(c *Call, v Verdict, reason string) unix.Errno {
+	w.report(w.event(c, v.Rule, false, reason))
+	switch v.Errno {
+	case unix.EPERM, unix.EROFS:
+		return v.Errno
+	}
+	return unix.EACCES
+}
+
+// watched reports an allowed call that a rule watches.
+func (w *worker) watched(c *Call, v Verdict) {
+	if v.Rule.ID != "" {
+		w.report(w.event(c, v.Rule, true, ""))
+	}
+}
+
+func (w *worker) event(c *Call, rule policy.Rule, allowed bool, reason string) Event {
+	command := w.command()
+	return Event{
+		PID: c.PID, TGID: w.status().tgid, Command: command, Op: c.Op, Path: c.Target.Path(),
+		Allowed: allowed, Rule: rule, Reason: reason,
+	}
+}
+
+// target describes the name last in dir; a special one has no Name.
+func (w *worker) target(dir int, last string) Target {
+	t := Target{Dir: dir}
+	name := strings.TrimRight(last, "/")
+	if special(name) {
+		return t
+	}
+	t.Name = name
+	t.DirPath, _ = w.pathOf(dir)
+	t.Exists = unix.Fstatat(dir, name, &t.Stat, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return t
+}
+
+// target describes an object that was found.
+func (f *found) target(w *worker) Target {
+	t := Target{Dir: f.dir, Name: f.name, Exists: true, Stat: f.st}
+	if f.dir >= 0 {
+		t.DirPath, _ = w.pathOf(f.dir)
+	}
+	return t
+}
+
+// name finds a name of an object that a descriptor led to: where the kernel
+// says it is, if that name leads to it.
+func (w *worker) name(f *found) {
+	if f.dir >= 0 || f.st.Nlink == 0 {
+		return
+	}
+	path, err := w.pathOf(f.obj)
+	if err != 0 || path == "" || path[0] != '/' {
+		return
+	}
+	cut := strings.LastIndexByte(path, '/')
+	dir, e := lookupStrict(unix.AT_FDCWD, path[:cut+1], openPath|unix.O_DIRECTORY)
+	if e != nil {
+		return
+	}
+	var st unix.Stat_t
+	name := path[cut+1:]
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != f.st.Dev || st.Ino != f.st.Ino {
+		closeFD(dir)
+		return
+	}
+	f.dir, f.name = dir, name
+}
+
+// checkObject asks about a regular file that exists.
+func (w *worker) checkObject(f *found, c Call) outcome {
+	w.name(f)
+	if f.dir < 0 && f.st.Nlink == 0 {
+		return outcome{Verdict: Verdict{Decision: Allow}} // by no name will it be read
+	}
+	c.PID, c.Target = w.pid(), f.target(w)
+	return w.check(&c)
+}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package guard
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's interface (linux/seccomp.h).
+type (
+	seccompData struct {
+		nr   int32
+		arch uint32
+		ip   uint64
+		args [6]uint64
+	}
+	notification struct {
+		id    uint64
+		pid   uint32 // the thread, in this process's PID namespace
+		flags uint32
+		data  seccompData
+	}
+	response struct {
+		id    uint64
+		val   int64
+		error int32
+		flags uint32
+	}
+	addFD struct {
+		id         uint64
+		flags      uint32
+		srcfd      uint32
+		newfd      uint32
+		newfdFlags uint32
+	}
+)
+
+// The numbers hold the sizes: a kernel with other structures refuses them.
+const (
+	ioctlRecv     = 0xc0502100
+	ioctlSend     = 0xc0182101
+	ioctlValid    = 0x40082102
+	ioctlAddFD    = 0x40182103
+	ioctlSetFlags = 0x40082104
+
+	flagSyncWakeUp = 1
+)
+
+func ioctl(fd int, request uintptr, arg unsafe.Pointer) unix.Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg))
+	return errno
+}
+
+// receive waits for a call. ENOENT: its caller was killed, or none is left.
+func receive(fd int, n *notification) unix.Errno {
+	*n = notification{}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlRecv, uintptr(unsafe.Pointer(n)))
+	return errno
+}
+
+// valid reports whether the caller still waits: if so, what was read about
+// its thread number was read of that thread.
+func valid(fd int, id uint64) bool {
+	return ioctl(fd, ioctlValid, unsafe.Pointer(&id)) == 0
+}
+
+// respond ends the call with an error number, or with success if it is 0. A
+// caller that was killed meanwhile needs no answer.
+func respond(fd int, id uint64, errno unix.Errno) {
+	r := response{id: id, error: -int32(errno)}
+	_ = ioctl(fd, ioctlSend, unsafe.Pointer(&r))
+}
+
+// respondFD ends the call with a copy of file. The caller's table may be full.
+func respondFD(fd int, id uint64, file, flags int) unix.Errno {
+	a := addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, srcfd: uint32(file), newfdFlags: uint32(flags & unix.O_CLOEXEC)}
+	// The caller itself takes it, whenever it runs again.
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlAddFD, uintptr(unsafe.Pointer(&a)))
+	return errno
+}
+
+// hangup reports whether nobody is left who could call.
+func hangup(fd int) bool {
+	return ready(fd, 0)&unix.POLLHUP != 0
+}
+
+// queued reports whether another call waits to be received.
+func queued(fd int) bool {
+	return ready(fd, unix.POLLIN)&unix.POLLIN != 0
+}

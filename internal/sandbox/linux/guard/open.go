@@ -1,0 +1,151 @@
+//go:build linux
+
+package guard
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// maxTries bounds how often an open starts over because a name came or went.
+const maxTries = 64
+
+// oTmpfile is O_TMPFILE without the O_DIRECTORY in it.
+const oTmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
+
+// open is open, openat and creat. An object that exists is held first, asked
+// about, and opened as that object; a name that does not is made on the
+// directory that was asked about.
+func (w *worker) open(dirfd int32, addr uint64, flags int, mode uint32) result {
+	if flags&(oTmpfile|unix.O_DIRECTORY) != 0 {
+		// Few combinations are valid, and which depends on the kernel: it says
+		// so before it looks at the descriptor.
+		if f, e := unix.Openat(-1, "x", flags|unix.O_CLOEXEC, mode); e != unix.EBADF {
+			if e == nil {
+				closeFD(f)
+				e = unix.EINVAL
+			}
+			return failed(errnoOf(e))
+		}
+	}
+	p, err := w.prepare(dirfd, addr)
+	defer p.close()
+	if err != 0 {
+		return failed(err)
+	}
+	if w.gone() {
+		return failed(unix.EINTR)
+	}
+	if flags&unix.O_CREAT != 0 || flags&oTmpfile != 0 {
+		w.adoptUmask()
+	}
+	for range maxTries {
+		r, again := w.tryOpen(p, flags, mode)
+		if !again {
+			return r
+		}
+	}
+	return failed(unix.EBUSY)
+}
+
+// tryOpen opens once; again: what it saw has changed.
+func (w *worker) tryOpen(p prepared, flags int, mode uint32) (r result, again bool) {
+	w.names.RLock()
+	locked := true
+	unlock := func() {
+		if locked {
+			w.names.RUnlock()
+			locked = false
+		}
+	}
+	defer unlock()
+	create := flags&unix.O_CREAT != 0 && flags&oTmpfile == 0
+	exclusive := create && flags&unix.O_EXCL != 0
+	k := walk{w: w}
+	f, err := k.find(p.base, p.path, flags&unix.O_NOFOLLOW == 0 && !exclusive, create)
+	if err != 0 {
+		return failed(err), false
+	}
+	defer f.close()
+	clean := flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
+	if f.obj < 0 {
+		if !create {
+			return failed(unix.ENOENT), false
+		}
+		unlock()
+		return w.create(&f, flags, mode)
+	}
+	switch {
+	case exclusive:
+		err = unix.EEXIST
+	case flags&unix.O_DIRECTORY != 0 && f.kind() != unix.S_IFDIR:
+		err = unix.ENOTDIR
+	case f.kind() == unix.S_IFLNK:
+		err = unix.ELOOP
+	case create && f.kind() == unix.S_IFDIR:
+		err = unix.EISDIR
+	}
+	if err != 0 {
+		return failed(err), false
+	}
+	if flags&oTmpfile != 0 {
+		fd, e := unix.Openat(f.obj, ".", flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		return result{fd, flags, errnoOf(e)}, false
+	}
+	fd := -1
+	switch f.kind() {
+	case unix.S_IFREG:
+		if w.isProc(f.obj) {
+			fd, err = w.openProc(f.obj, clean)
+			break
+		}
+		if flags&(unix.O_ACCMODE|unix.O_TRUNC) == 0 {
+			fd, err = w.reopen(f.obj, clean) // O_CREAT alone: only reads
+			break
+		}
+		v := w.checkObject(&f, Call{Op: Open, Flags: uint64(uint32(flags)), Mode: mode})
+		switch {
+		case v.err != 0:
+			err = v.err
+		case v.Decision == Fixed:
+			fd, err = w.openFixed(&f, v.Verdict, flags)
+		default:
+			fd, err = w.reopen(f.obj, clean)
+		}
+	case unix.S_IFIFO:
+		unlock()
+		fd, err = w.openPipe(f.obj, clean)
+	case unix.S_IFCHR:
+		fd, err = w.reopen(f.obj, clean)
+		if f.st.Rdev == unix.Mkdev(5, 0) && (err == 0 || err == unix.ENXIO) {
+			// /dev/tty may be opened; but this, if anything, is the guard's own.
+			if err == 0 {
+				closeFD(fd)
+			}
+			fd, err = w.terminal(clean)
+		}
+	default:
+		fd, err = w.reopen(f.obj, clean)
+	}
+	return result{fd, flags, err}, false
+}
+
+// create makes the file at a place where nothing was.
+func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool) {
+	w.names.Lock()
+	defer w.names.Unlock()
+	t := w.target(f.dir, f.name)
+	if t.Exists {
+		return result{}, true
+	}
+	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}
+	v := w.check(&c)
+	if v.err != 0 {
+		return failed(v.err), false
+	}
+	if v.Decision == Fixed {
+		fd, err := w.createFixed(&t, v.Verdict, flags, mode)
+		return result{fd, flags, err}, err == unix.EEXIST && flags&unix.O_EXCL == 0
+	}
+	fd, e := unix.Openat(f.dir, f.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+	return result{fd, flags, errnoOf(e)}, e == unix.EEXIST
+}

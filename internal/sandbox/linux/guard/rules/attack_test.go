@@ -1,0 +1,429 @@
+//go:build linux
+
+package rules_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// attack plants code by path operations and names the host's action that
+// would run it. Operations after a refused one are still tried: a command
+// does not stop at an error either.
+type attack struct {
+	name  string
+	setup func(*world) // by the user, before the run
+	plant func(*world)
+	host  func(*world)
+}
+
+// quiet are the attacks of which nothing is refused: what is written is not
+// what was asked for.
+var quiet = map[string]bool{"commondir of a worktree": true, "config kept open": true, "bare layout, config kept open": true}
+
+func status(dir string) func(*world) {
+	return func(w *world) { _, _ = w.tryGit(w.ws+dir, "status") }
+}
+
+func repoAtRoot(w *world) { w.repo(w.ws) }
+
+// bare writes a git directory by hand in the given order of its parts.
+func (w *world) bare(dir string, order ...string) {
+	_ = w.mkdir(dir)
+	for _, part := range order {
+		switch part {
+		case "HEAD":
+			_ = w.write(dir+"/HEAD", "ref: refs/heads/main\n")
+		case "config":
+			_ = w.write(dir+"/config", w.evil()+"\tworktree = "+w.ws+"\n")
+		case "config.lock":
+			_ = w.write(dir+"/config.lock", w.evil()+"\tworktree = "+w.ws+"\n")
+			_ = w.rename(dir+"/config.lock", dir+"/config")
+		default:
+			_ = w.mkdir(dir + "/" + part)
+		}
+	}
+}
+
+var attacks = []attack{
+	{"config appended", repoAtRoot, func(w *world) { _ = w.add(w.ws+"/.git/config", w.evil()) }, status("")},
+	{"config truncated", repoAtRoot, func(w *world) { _ = w.write(w.ws+"/.git/config", w.evil()) }, status("")},
+	{"config by rename", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = w.rename(w.ws+"/x", w.ws+"/.git/config")
+	}, status("")},
+	{"config by lock", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/.git/config.lock", w.evil())
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+	}, status("")},
+	{"config by exchange", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = w.exchange(w.ws+"/x", w.ws+"/.git/config")
+	}, status("")},
+	{"config by exchange from its side", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = w.exchange(w.ws+"/.git/config", w.ws+"/x")
+	}, status("")},
+	{"config by hard link", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = os.Remove(w.ws + "/.git/config") // unlink is not refused
+		_ = w.link(w.ws+"/x", w.ws+"/.git/config")
+	}, status("")},
+	{"config by symlink", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = os.Remove(w.ws + "/.git/config")
+		_ = w.symlink("../x", w.ws+"/.git/config")
+	}, status("")},
+	{"config written anew", repoAtRoot, func(w *world) {
+		_ = os.Remove(w.ws + "/.git/config")
+		_ = w.write(w.ws+"/.git/config", w.evil())
+	}, status("")},
+	{"second name for config", repoAtRoot, func(w *world) {
+		_ = w.link(w.ws+"/.git/config", w.ws+"/x")
+		_ = w.write(w.ws+"/x", w.evil())
+	}, status("")},
+	{"second name from before", func(w *world) {
+		w.repo(w.ws)
+		must(w.t, os.Link(w.ws+"/.git/config", w.ws+"/x"))
+	}, func(w *world) { _ = w.write(w.ws+"/x", w.evil()) }, status("")},
+	{"config moved away and back", repoAtRoot, func(w *world) {
+		_ = w.rename(w.ws+"/.git/config", w.ws+"/x")
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = w.rename(w.ws+"/x", w.ws+"/.git/config")
+	}, status("")},
+	{"config through a link to .git", repoAtRoot, func(w *world) {
+		_ = w.symlink(".git", w.ws+"/g")
+		_ = w.write(w.ws+"/g/config", w.evil())
+	}, status("")},
+	{"config kept open", repoAtRoot, func(w *world) {
+		if w.write(w.ws+"/.git/config.lock", "[core]\n\tbare = false\n") != nil {
+			return
+		}
+		f, err := w.keep(w.ws + "/.git/config.lock")
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+		if err == nil {
+			_, _ = f.WriteString(w.evil())
+		}
+	}, status("")},
+	{"the host's lock written before it is renamed", func(w *world) {
+		w.repo(w.ws)
+		must(w.t, os.WriteFile(w.ws+"/.git/config.lock", []byte("[core]\n\tbare = false\n"), 0o644))
+	}, func(w *world) {
+		if f, err := w.keep(w.ws + "/.git/config.lock"); err == nil {
+			_, _ = f.WriteString(w.evil())
+		}
+		_ = w.write(w.ws+"/x", w.evil())
+		_ = w.rename(w.ws+"/x", w.ws+"/.git/config.lock")
+		_ = w.link(w.ws+"/.git/config.lock", w.ws+"/y")
+		_ = w.write(w.ws+"/y", w.evil())
+	}, func(w *world) {
+		_ = os.Rename(w.ws+"/.git/config.lock", w.ws+"/.git/config") // as git config does at last
+		status("")(w)
+	}},
+	{"include of a file to come", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/.git/config.lock", "[include]\n\tpath = ../inc\n")
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+		_ = w.write(w.ws+"/inc", w.evil())
+	}, status("")},
+	{"config.worktree", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "config", "extensions.worktreeConfig", "true")
+	}, func(w *world) {
+		_ = w.write(w.ws+"/.git/config.worktree", w.evil())
+		_ = w.write(w.ws+"/.git/x", w.evil())
+		_ = w.rename(w.ws+"/.git/x", w.ws+"/.git/config.worktree")
+	}, status("")},
+	{"commondir", repoAtRoot, func(w *world) {
+		w.bare(w.ws+"/evil", "config", "objects", "refs") // no HEAD: not discovered by itself
+		_ = w.write(w.ws+"/.git/commondir", "../evil\n")
+		_ = w.write(w.ws+"/x", "../evil\n")
+		_ = w.rename(w.ws+"/x", w.ws+"/.git/commondir")
+	}, status("")},
+	{"commondir of a worktree", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "worktree", "add", "-q", "wt")
+	}, func(w *world) {
+		w.bare(w.ws+"/evil", "config", "objects", "refs")
+		_ = w.write(w.ws+"/.git/worktrees/wt/commondir", w.ws+"/evil\n")
+	}, status("/wt")},
+	{"new hook", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/.git/hooks/post-checkout", w.script())
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{"hook by rename of a sample", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/.git/hooks/x.sample", w.script())
+		_ = w.rename(w.ws+"/.git/hooks/x.sample", w.ws+"/.git/hooks/post-checkout")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{"hook by links", repoAtRoot, func(w *world) {
+		_ = w.write(w.ws+"/x", w.script())
+		_ = w.link(w.ws+"/x", w.ws+"/.git/hooks/post-checkout")
+		_ = w.symlink(w.ws+"/x", w.ws+"/.git/hooks/post-checkout")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{"hook by a file without a name", repoAtRoot, func(w *world) {
+		if w.write(w.ws+"/x", w.script()) != nil {
+			return
+		}
+		f, err := os.Open(w.ws + "/x")
+		must(w.t, err)
+		defer f.Close()
+		_ = w.linkOpen(f, w.ws+"/.git/hooks/post-checkout")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{"hooks folder changed for another", repoAtRoot, func(w *world) {
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.write(w.ws+"/h/post-checkout", w.script())
+		_ = w.exchange(w.ws+"/h", w.ws+"/.git/hooks")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{"hooks folder moved away", repoAtRoot, func(w *world) {
+		_ = w.rename(w.ws+"/.git/hooks", w.ws+"/old")
+		_ = os.RemoveAll(w.ws + "/.git/hooks")
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.write(w.ws+"/h/post-checkout", w.script())
+		_ = w.rename(w.ws+"/h", w.ws+"/.git/hooks")
+		_ = w.symlink("../h", w.ws+"/.git/hooks")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "checkout", "-b", "x") }},
+	{".git moved, copied, changed", repoAtRoot, func(w *world) {
+		_ = w.rename(w.ws+"/.git", w.ws+"/.git2")
+		w.bare(w.ws+"/.git", "HEAD", "config", "objects", "refs")
+	}, status("")},
+	{"folder moved to .git", nil, func(w *world) {
+		w.bare(w.ws+"/x", "objects", "refs", "config", "HEAD")
+		_ = w.rename(w.ws+"/x", w.ws+"/.git")
+	}, status("")},
+	{"link named .git", nil, func(w *world) {
+		w.bare(w.ws+"/x", "objects", "refs", "config", "HEAD")
+		_ = w.symlink("x", w.ws+"/.git")
+		_ = w.symlink("x", w.ws+"/l")
+		_ = w.rename(w.ws+"/l", w.ws+"/.git")
+	}, status("")},
+	{"A53 new repository", nil, func(w *world) {
+		w.bare(w.ws+"/.git", "HEAD", "objects", "refs", "config.lock", "config")
+	}, status("")},
+	{"new nested repository", repoAtRoot, func(w *world) {
+		_ = w.mkdir(w.ws + "/n")
+		w.bare(w.ws+"/n/.git", "HEAD", "objects", "refs", "config", "config.lock")
+	}, status("/n")},
+	{"gitlink in the outer index", repoAtRoot, func(w *world) {
+		_ = w.mkdir(w.ws + "/n")
+		w.bare(w.ws+"/n/.git", "HEAD", "objects", "refs", "config", "config.lock")
+		id := strings.TrimSpace(w.git(w.ws, "rev-parse", "HEAD"))
+		w.git(w.ws, "update-index", "--add", "--cacheinfo", "160000,"+id+",n")
+		_ = w.mkdir(w.ws + "/n/.git/refs/heads")
+		_ = w.write(w.ws+"/n/.git/refs/heads/main", id+"\n")
+	}, status("")},
+	{"pointer file", nil, func(w *world) {
+		w.bare(w.ws+"/evil", "config", "objects", "refs", "HEAD")
+		_ = w.mkdir(w.ws + "/sub")
+		_ = w.write(w.ws+"/sub/.git", "gitdir: ../evil\n")
+		_ = w.write(w.ws+"/x", "gitdir: ../evil\n")
+		_ = w.rename(w.ws+"/x", w.ws+"/sub/.git")
+	}, status("/sub")},
+	{"pointer file to a cache", nil, func(w *world) {
+		w.bare(filepath.Dir(w.ws)+"/cache/evil", "config", "objects", "refs", "HEAD")
+		_ = w.write(w.ws+"/.git", "gitdir: ../cache/evil\n")
+	}, status("")},
+	{"bare layout, config first", nil, func(w *world) { w.bare(w.ws+"/b", "config", "objects", "refs", "HEAD") }, status("/b")},
+	{"bare layout, HEAD first", nil, func(w *world) { w.bare(w.ws+"/b", "HEAD", "objects", "refs", "config") }, status("/b")},
+	{"bare layout, refs last", nil, func(w *world) { w.bare(w.ws+"/b", "config", "HEAD", "objects", "refs") }, status("/b")},
+	{"bare layout, by lock", nil, func(w *world) { w.bare(w.ws+"/b", "HEAD", "objects", "refs", "config.lock") }, status("/b")},
+	{"bare layout, config kept open", nil, func(w *world) {
+		_ = w.mkdir(w.ws + "/b")
+		f, err := w.keep(w.ws + "/b/config")
+		_ = w.rename(w.ws+"/b/config", w.ws+"/away")
+		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
+		_ = w.rename(w.ws+"/away", w.ws+"/b/config")
+		if err == nil {
+			_, _ = f.WriteString(w.evil() + "\tworktree = " + w.ws + "\n")
+		}
+	}, status("/b")},
+	{"bare layout around an innocent config kept open", nil, func(w *world) {
+		_ = w.mkdir(w.ws + "/b")
+		_ = w.write(w.ws+"/b/config", "[core]\n\tbare = false\n")
+		f, err := w.keep(w.ws + "/b/config")
+		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
+		if err == nil {
+			_, _ = f.WriteString(w.evil() + "\tworktree = " + w.ws + "\n")
+		}
+	}, status("/b")},
+	{"bare layout, config without a name", nil, func(w *world) {
+		_ = w.mkdir(w.ws + "/b")
+		_ = w.write(w.ws+"/b/x", w.evil()+"\tworktree = "+w.ws+"\n")
+		f, err := os.Open(w.ws + "/b/x")
+		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
+		if err == nil {
+			_ = w.linkOpen(f, w.ws+"/b/config")
+			f.Close()
+		}
+	}, status("/b")},
+	{"bare layout with HEAD taken out and back", nil, func(w *world) {
+		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
+		_ = os.Remove(w.ws + "/b/HEAD")
+		w.bare(w.ws+"/b", "config", "HEAD")
+	}, status("/b")},
+	{"bare layout of links", nil, func(w *world) {
+		_ = w.mkdir(w.ws + "/o")
+		_ = w.mkdir(w.ws + "/b")
+		_ = w.write(w.ws+"/c", w.evil()+"\tworktree = "+w.ws+"\n")
+		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+		_ = w.symlink("../c", w.ws+"/b/config")
+		_ = w.symlink("../o", w.ws+"/b/objects")
+		_ = w.symlink("../o", w.ws+"/b/refs")
+		_ = w.link(w.ws+"/h", w.ws+"/b/HEAD")
+	}, status("/b")},
+	{"bare layout with a hook", nil, func(w *world) {
+		_ = w.mkdir(w.ws + "/b")
+		_ = w.mkdir(w.ws + "/b/hooks")
+		_ = w.write(w.ws+"/b/hooks/reference-transaction", w.script())
+		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
+		_ = w.write(w.ws+"/b/hooks/reference-transaction", w.script())
+	}, func(w *world) {
+		id, _ := w.tryGit(w.ws+"/b", "hash-object", "-w", "--stdin", "-t", "blob")
+		_, _ = w.tryGit(w.ws+"/b", "update-ref", "refs/x", strings.TrimSpace(id))
+	}},
+	{"HEAD broken and a bare layout in the root", repoAtRoot, func(w *world) {
+		w.bare(w.ws, "objects", "refs", "config", "HEAD", "config.lock")
+		_ = w.write(w.ws+"/.git/HEAD", "x\n")
+	}, status("")},
+	{"existing bare repository", func(w *world) { w.git(w.ws, "init", "-q", "--bare", "b") }, func(w *world) {
+		w.bare(w.ws+"/b", "config", "config.lock")
+	}, status("/b")},
+	{"linked worktree of a folder without HEAD", nil, func(w *world) {
+		w.bare(w.ws+"/e", "HEAD", "objects", "refs", "worktrees", "worktrees/x")
+		_ = w.write(w.ws+"/e/worktrees/x/gitdir", w.ws+"/t/.git\n")
+		_ = w.write(w.ws+"/e/worktrees/x/HEAD", "ref: refs/heads/main\n")
+		_ = w.write(w.ws+"/e/worktrees/x/commondir", "../..\n")
+		_ = w.mkdir(w.ws + "/t")
+		_ = w.write(w.ws+"/t/.git", "gitdir: "+w.ws+"/e/worktrees/x\n")
+		_ = os.Remove(w.ws + "/e/HEAD")
+		_ = w.write(w.ws+"/e/config", w.evil())
+	}, status("/t")},
+	{"submodule config", func(w *world) { w.submodule() }, func(w *world) {
+		g := w.ws + "/.git/modules/s"
+		_ = w.add(g+"/config", w.evil())
+		_ = w.write(g+"/x", w.evil()+"\tworktree = ../../../s\n")
+		_ = w.rename(g+"/x", g+"/config")
+	}, status("")},
+	{"git directory hidden in refs", func(w *world) { w.repo(w.ws) }, func(w *world) {
+		w.bare(w.ws+"/.git/refs/x", "objects", "config", "HEAD", "refs")
+		_ = w.mkdir(w.ws + "/t")
+		_ = w.write(w.ws+"/t/.git", "gitdir: ../.git/refs/x\n")
+	}, func(w *world) { status("/t")(w); status("/.git/refs/x")(w) }},
+	{"git directory made in refs, moved to modules", func(w *world) { w.repo(w.ws) }, func(w *world) {
+		w.bare(w.ws+"/.git/refs/x", "config", "HEAD", "objects", "refs")
+		_ = w.rename(w.ws+"/.git/refs", w.ws+"/.git/modules")
+		_ = w.mkdir(w.ws + "/t")
+		_ = w.write(w.ws+"/t/.git", "gitdir: ../.git/modules/x\n")
+	}, status("/t")},
+	{"A57 hooksPath to a folder that does not exist", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "config", "core.hooksPath", ".githooks")
+	}, func(w *world) {
+		_ = w.mkdir(w.ws + "/.githooks")
+		_ = w.write(w.ws+"/.githooks/pre-commit", w.script())
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.write(w.ws+"/h/pre-commit", w.script())
+		_ = w.rename(w.ws+"/h", w.ws+"/.githooks")
+		_ = w.symlink("h", w.ws+"/.githooks")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "commit", "--allow-empty", "-m", "x") }},
+	{"included file", func(w *world) {
+		w.repo(w.ws)
+		must(w.t, os.Mkdir(w.ws+"/c", 0o755))
+		must(w.t, os.WriteFile(w.ws+"/c/config", nil, 0o644))
+		w.git(w.ws, "config", "include.path", "../c/config")
+	}, func(w *world) {
+		_ = w.write(w.ws+"/c/config", w.evil())
+		_ = w.mkdir(w.ws + "/d")
+		_ = w.write(w.ws+"/d/config", w.evil())
+		_ = w.rename(w.ws+"/c", w.ws+"/c2")
+		_ = w.rename(w.ws+"/d", w.ws+"/c")
+	}, status("")},
+	{"the host writes through a link in .git", repoAtRoot, func(w *world) {
+		// The text of a commit becomes a start-up file.
+		_ = w.symlink(w.home+"/.bashrc", w.ws+"/.git/COMMIT_EDITMSG")
+		_ = w.symlink(w.home+"/.bashrc", w.ws+"/l")
+		_ = w.rename(w.ws+"/l", w.ws+"/.git/COMMIT_EDITMSG")
+	}, func(w *world) {
+		_, _ = w.tryGit(w.ws, "commit", "--allow-empty", "-m", "touch "+w.canary)
+		_ = w.command(w.ws, "bash", "-ic", "true").Run()
+	}},
+	{"old form of a remote", repoAtRoot, func(w *world) {
+		w.bare(filepath.Dir(w.ws)+"/cache/r", "HEAD", "objects", "refs", "hooks")
+		_ = w.write(filepath.Dir(w.ws)+"/cache/r/hooks/pre-receive", w.script())
+		_ = w.mkdir(w.ws + "/.git/remotes")
+		_ = w.write(w.ws+"/.git/remotes/origin", "URL: "+filepath.Dir(w.ws)+"/cache/r\nPush: refs/heads/main\n")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "push", "origin", "main") }},
+	{"remote in a cache", repoAtRoot, func(w *world) {
+		w.bare(filepath.Dir(w.ws)+"/cache/r", "HEAD", "objects", "refs", "hooks")
+		_ = w.write(filepath.Dir(w.ws)+"/cache/r/hooks/pre-receive", w.script())
+		_ = w.write(w.ws+"/.git/config.lock", "[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/cache/r\n")
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "push", "origin", "main") }},
+	{"folder brought from a cache", nil, func(w *world) {
+		c := filepath.Dir(w.ws) + "/cache"
+		_ = w.mkdir(c + "/p")
+		w.bare(c+"/p/.git", "HEAD", "objects", "refs", "config")
+		_ = w.rename(c+"/p", w.ws+"/p")
+	}, status("/p")},
+	{"shell start-up file", nil, func(w *world) {
+		_ = w.write(w.home+"/.bashrc", w.script())
+		_ = w.write(w.ws+"/x", w.script())
+		_ = w.rename(w.ws+"/x", w.home+"/.bashrc")
+	}, func(w *world) { _ = w.command(w.ws, "bash", "-ic", "true").Run() }},
+	{"shell start-up file, the workspace being a home", nil, func(w *world) {
+		_ = w.write(w.ws+"/.profile", w.script())
+		_ = w.write(w.ws+"/x", w.script())
+		_ = w.link(w.ws+"/x", w.ws+"/.profile")
+		_ = w.symlink("x", w.ws+"/.profile")
+	}, func(w *world) {
+		cmd := w.command(w.ws, "sh", "-lc", "true")
+		cmd.Env = append(cmd.Env, "HOME="+w.ws)
+		_ = cmd.Run()
+	}},
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// submodule gives the workspace a submodule s, as the user would.
+func (w *world) submodule() {
+	w.t.Helper()
+	up := filepath.Dir(w.ws) + "/up"
+	w.git(filepath.Dir(w.ws), "init", "-q", up)
+	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
+	w.repo(w.ws)
+	w.git(w.ws, "submodule", "--quiet", "add", up, "s")
+	w.git(w.ws, "commit", "-qm", "s")
+}
+
+// Without the rules the host runs what was planted; with them it does not.
+func TestPlantedCode(t *testing.T) {
+	for _, a := range attacks {
+		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			for _, guarded := range []bool{false, true} {
+				w := newWorld(t, false)
+				if a.setup != nil {
+					a.setup(w)
+				}
+				if guarded {
+					w.start()
+				}
+				a.plant(w)
+				a.host(w)
+				if guarded && w.dead() {
+					t.Error("the canary died")
+				}
+				if guarded && len(w.denied) == 0 && !quiet[a.name] {
+					t.Error("nothing was refused")
+				}
+				if !guarded && !w.dead() {
+					t.Error("without rules the canary lives: the test proves nothing")
+				}
+			}
+		})
+	}
+}

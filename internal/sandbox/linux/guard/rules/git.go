@@ -1,0 +1,255 @@
+//go:build linux
+
+package rules
+
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/gitdir"
+	"bawn/internal/sandbox/linux/guard"
+)
+
+const (
+	hooksText   = "git hook"
+	configText  = "git config"
+	pointerText = "git pointer file"
+	layoutText  = "git directory"
+	remotesText = "git remote"
+	linkText    = "symbolic link in a git directory"
+)
+
+// maxConfig bounds what is parsed, in bytes.
+const maxConfig = 1 << 20
+
+// git decides about git's control files. False: it is none of them.
+func (r *rules) git(c *guard.Call) (guard.Verdict, bool) {
+	t := &c.Target
+	key := canon(t.Name)
+	if key == ".git" {
+		return r.dotGit(c), true
+	}
+	s := look(t)
+	if s.below("hooks") {
+		return r.hook(c, s), true
+	}
+	if s.below("remotes") || s.below("branches") {
+		// Old forms of [remote], still read: "URL: …".
+		if c.Op != guard.Mkdir && !r.lifted[LiftConfig] {
+			return deny(LiftConfig, remotesText), true
+		}
+	}
+	switch key {
+	case "config", "config.worktree", "commondir", "gitdir", "hooks":
+		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+			return r.control(c, s, key), true
+		}
+	case "config.lock", "config.worktree.lock":
+		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+			return r.lock(c, key), true
+		}
+	case "head", "objects", "refs":
+		if want := strings.Replace(key, "head", "HEAD", 1); plainName(t.Dir, t.Name, want) {
+			if v, done := r.piece(c, s, want); done {
+				return v, true
+			}
+		}
+	}
+	return r.area(c, s)
+}
+
+// dotGit: whoever makes .git decides which directory the host's git uses.
+func (r *rules) dotGit(c *guard.Call) guard.Verdict {
+	t := &c.Target
+	if r.lifted[LiftLayout] && (r.lifted[LiftPointer] || c.Op == guard.Rename) {
+		return allow
+	}
+	switch c.Op {
+	case guard.Mkdir:
+		return allow // empty, and all that comes into it is judged
+	case guard.Create, guard.Open:
+		if r.lifted[LiftPointer] {
+			return allow
+		}
+		if t.Name == ".git" {
+			// git writes it in place, so what is right is found out beforehand.
+			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.guarded); ok {
+				return guard.Verdict{Decision: guard.Fixed, Content: content}
+			}
+		}
+		return deny(LiftPointer, pointerText)
+	case guard.RenameTo:
+		if t.Name == ".git" && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0 {
+			if r.lifted[LiftPointer] {
+				return allow
+			}
+			dir := t.DirPath
+			v := deny(LiftPointer, pointerText)
+			v.Decision, v.MaxSize = guard.Vet, 64<<10
+			v.Vet = func(content []byte) error { return gitdir.VetPointer(dir, content, r.guarded) }
+			return v
+		}
+	}
+	return deny(LiftLayout, layoutText)
+}
+
+// hook: only samples, which git never runs.
+func (r *rules) hook(c *guard.Call, s spot) guard.Verdict {
+	t := &c.Target
+	if r.lifted[LiftHooks] {
+		return allow
+	}
+	if canon(s.elems[s.last()]) == "hooks" && strings.HasSuffix(t.Name, ".sample") {
+		switch c.Op {
+		case guard.Create, guard.Open, guard.Truncate, guard.Rename:
+			return allow
+		case guard.RenameTo, guard.Link:
+			if c.Other != nil && mode(c.Other) == unix.S_IFREG {
+				return allow
+			}
+		}
+	}
+	return deny(LiftHooks, hooksText)
+}
+
+// control decides about a control file in a git directory.
+func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
+	t := &c.Target
+	if c.Op == guard.Mkdir {
+		return allow // no folder is read as config, and hooks are judged one by one
+	}
+	exact := t.Name == key
+	file := c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0
+	switch key {
+	case "hooks":
+		if r.lifted[LiftHooks] {
+			return allow
+		}
+		return deny(LiftHooks, hooksText)
+	case "config", "config.worktree":
+		if r.lifted[LiftConfig] {
+			return allow
+		}
+		v := deny(LiftConfig, configText)
+		if exact && file {
+			v.Decision, v.MaxSize = guard.Vet, maxConfig
+			v.Vet = r.vetConfig(t.DirPath, gitdir.ReadConfig(t.Path()))
+		}
+		return v
+	}
+	if r.lifted[LiftPointer] {
+		return allow
+	}
+	if exact && s.linkedTree() {
+		switch {
+		case key == "commondir" && (c.Op == guard.Create || c.Op == guard.Open):
+			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n")}
+		case key == "gitdir" && (c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate || file):
+			// It says where the working folder is and grants nothing: bawn
+			// and git believe it only if .git there points back.
+			r.remember(t.DirPath)
+			return allow
+		}
+	}
+	return deny(LiftPointer, pointerText)
+}
+
+// lock: the host's git renames its own config.lock to config without looking.
+// So nothing may come into that name but a new file, nothing out of it but to
+// its own config, and what is there, which may be the host's, is not opened.
+func (r *rules) lock(c *guard.Call, key string) guard.Verdict {
+	if r.lifted[LiftConfig] {
+		return allow
+	}
+	switch c.Op {
+	case guard.Create:
+		return allow
+	case guard.Rename:
+		if o := c.Other; o != nil && o.DirPath == c.Target.DirPath && o.Name+".lock" == key && c.Flags&unix.RENAME_EXCHANGE == 0 {
+			return allow
+		}
+	}
+	return deny(LiftConfig, configText)
+}
+
+// vetConfig returns the judge of a new config file of the git directory dir.
+func (r *rules) vetConfig(dir string, old []gitdir.Entry) func([]byte) error {
+	v := gitdir.Vetting{
+		Old:      old,
+		Worktree: func(value string) bool { return gitdir.VetWorktree(dir, value, r.guarded) },
+		Local:    func(path string) bool { return r.localRemote(dir, path) },
+		Lifted:   func(key string) bool { return r.lifted[LiftConfig+":"+key] },
+	}
+	return func(content []byte) error { return gitdir.VetConfig(content, v) }
+}
+
+// localRemote: a push to a repository on this machine runs the hooks in it, so
+// it must not be one that the command fills unguarded.
+func (r *rules) localRemote(dir, path string) bool {
+	if !filepath.IsAbs(path) {
+		up := path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/..")
+		switch {
+		case base(dir) == ".git":
+			dir = filepath.Dir(dir) // git starts from the working folder
+		case up:
+			return false
+		}
+		path = dir + "/" + path
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	return !r.exempt(filepath.Clean(path)) && !r.exempt(filepath.Clean(real))
+}
+
+// area decides about what would move a git directory or a part of it, and
+// about links in it, through which the host's git would write elsewhere.
+func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
+	t := &c.Target
+	if r.lifted[LiftLayout] {
+		return allow, false
+	}
+	switch c.Op {
+	case guard.Symlink:
+		// git tries whether links work with one to "testing".
+		if c.Link != "testing" && s.inside() {
+			return deny(LiftLayout, linkText), true
+		}
+	case guard.RenameTo:
+		o := c.Other
+		if o == nil {
+			return deny(LiftLayout, layoutText), true
+		}
+		switch mode(o) {
+		case unix.S_IFLNK:
+			if s.inside() {
+				return deny(LiftLayout, linkText), true
+			}
+		case unix.S_IFDIR:
+			if s.part(t.Name) || o.Dir < 0 {
+				return deny(LiftLayout, layoutText), true
+			}
+			if !r.guarded(o.DirPath) {
+				// Whatever is in it came unguarded. Between mounts the kernel
+				// refuses, and mv copies.
+				if sameMount(o.Dir, t.Dir) {
+					return deny(LiftLayout, "folder from an unguarded place"), true
+				}
+			} else if from := look(o); from.part(o.Name) {
+				return deny(LiftLayout, layoutText), true
+			}
+		}
+	}
+	return allow, false
+}
+
+func sameMount(a, b int) bool {
+	var x, y unix.Statx_t
+	if unix.Statx(a, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &x) != nil || unix.Statx(b, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &y) != nil {
+		return true
+	}
+	return x.Mnt_id == y.Mnt_id
+}

@@ -1,0 +1,140 @@
+//go:build linux
+
+package rules
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/gitdir"
+	"bawn/internal/sandbox/linux/guard"
+)
+
+// maxLayout bounds the look at a folder that becomes a git directory.
+const maxLayout = 4096
+
+// piece decides about HEAD, objects and refs, the three by which git knows a
+// git directory without a .git. Each is an ordinary name, so only two things
+// are refused: HEAD next to a control file that nobody judged (somebody may
+// hold it open), and the last of the three where what is there would run.
+func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) {
+	here := s.last()
+	folder := c.Op == guard.Mkdir || c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFDIR
+	switch c.Op {
+	case guard.Create, guard.Mkdir, guard.Mknod, guard.Symlink, guard.Link, guard.RenameTo:
+	default:
+		return allow, false
+	}
+	if r.lifted[LiftLayout] || c.Target.Exists || s.has(here, name) {
+		return allow, false
+	}
+	data := s.data(here)
+	if s.dot >= 0 && !data {
+		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
+			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
+		}
+		return allow, false // all in .git is judged from the start
+	}
+	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
+	switch {
+	case name == "HEAD" && folder:
+		return allow, false
+	case name == "HEAD":
+		head = true
+		if (!data || objects || refs) && hasControl(c.Target.DirPath) {
+			return deny(LiftLayout, layoutText+" around files that were not judged"), true
+		}
+	case name == "objects":
+		objects = true
+	case name == "refs":
+		refs = true
+	}
+	if name != "HEAD" && head && c.Op == guard.Symlink {
+		return deny(LiftLayout, linkText), true
+	}
+	if head && objects && refs {
+		if data && hasControl(c.Target.DirPath) || r.unfit(c.Target.DirPath) {
+			return deny(LiftLayout, layoutText+" around files that would run"), true
+		}
+	}
+	return allow, false
+}
+
+// hasControl says whether dir holds a control file that git would use.
+func hasControl(dir string) bool {
+	for _, name := range [...]string{"config", "config.worktree", "commondir"} {
+		if i, err := os.Lstat(dir + "/" + name); err == nil && !i.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return !onlySamples(dir + "/hooks")
+}
+
+func onlySamples(hooks string) bool {
+	i, err := os.Lstat(hooks)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if !i.IsDir() {
+		return false
+	}
+	d, err := os.Open(hooks)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	entries, _ := d.ReadDir(maxLayout + 1)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".sample") {
+			return false
+		}
+	}
+	return len(entries) <= maxLayout
+}
+
+// unfit looks through dir before it becomes a git directory: its config must
+// be harmless, its hooks samples, and nothing in it a link through which git
+// would write.
+func (r *rules) unfit(dir string) bool {
+	if !onlySamples(dir + "/hooks") {
+		return true
+	}
+	for _, name := range [...]string{"config", "config.worktree"} {
+		data, err := gitdir.ReadFile(dir+"/"+name, maxConfig)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || r.vetConfig(dir, nil)(data) != nil {
+			return true
+		}
+	}
+	seen := 0
+	bad := errors.New("unfit")
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if seen++; seen > maxLayout || e.Type()&fs.ModeSymlink != 0 {
+			return bad
+		}
+		switch rest := strings.TrimPrefix(path, dir+"/"); rest {
+		case "commondir":
+			return bad
+		case "objects", "hooks":
+			if e.IsDir() {
+				return fs.SkipDir // git writes no file there in place
+			}
+		case "modules", "worktrees":
+			if in, err := os.ReadDir(path); err != nil || len(in) > 0 {
+				return bad
+			}
+		}
+		return nil
+	})
+	return err != nil
+}

@@ -1,0 +1,175 @@
+//go:build linux
+
+package rules
+
+import (
+	"os"
+	"strings"
+
+	"bawn/internal/sandbox/linux/guard"
+)
+
+// spot is a folder seen as a place in or outside git directories. Its own
+// content and that of the folders above it are looked at through its
+// descriptor.
+type spot struct {
+	dir   int
+	path  string
+	elems []string
+	dot   int // of the first .git among elems, or -1
+}
+
+func look(t *guard.Target) spot {
+	s := spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
+	for i, e := range s.elems {
+		if canon(e) == ".git" {
+			s.dot = i
+			break
+		}
+	}
+	return s
+}
+
+// last is the index of the folder itself.
+func (s *spot) last() int { return len(s.elems) - 1 }
+
+// has looks for name in the folder elems[i].
+func (s *spot) has(i int, name string) bool {
+	_, ok := has(s.dir, strings.Repeat("../", s.last()-i)+name)
+	return ok
+}
+
+func (s *spot) is(i int, name string) bool {
+	return i >= 0 && i < len(s.elems) && plainName(s.dir, s.elems[i], name)
+}
+
+// layout: HEAD and a part of the store. git asks for HEAD, objects and refs;
+// the command could make the third one later.
+func (s *spot) layout(i int) bool {
+	return s.has(i, "HEAD") && (s.has(i, "objects") || s.has(i, "refs"))
+}
+
+// home says whether elems[i] is, or could without a further check become, a
+// git directory: below .git by its place, elsewhere by what it holds.
+func (s *spot) home(i int) bool {
+	if s.data(i) { // branches may have any name
+		return s.layout(i)
+	}
+	if s.dot >= 0 && i >= s.dot {
+		switch {
+		case i == s.dot:
+			return true
+		case s.is(s.dot+1, "modules"), s.is(s.dot+1, "worktrees"):
+			return i > s.dot+1
+		}
+		return s.has(i, "HEAD")
+	}
+	// HEAD comes only where no unjudged config is (piece), also when it was
+	// removed before. Linked worktrees do without.
+	return s.has(i, "HEAD") || s.nested(i) || s.hasLinked(i)
+}
+
+// data says whether elems[i] is in refs/ or logs/ of a git directory.
+func (s *spot) data(i int) bool {
+	for j := 1; j <= i; j++ {
+		if !s.is(j, "refs") && !s.is(j, "logs") {
+			continue
+		}
+		if j-1 == s.dot || s.has(j-1, "HEAD") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasLinked says whether elems[i] serves linked worktrees as their common
+// directory: git needs no HEAD in it for them.
+func (s *spot) hasLinked(i int) bool {
+	if !s.has(i, "worktrees") {
+		return false
+	}
+	top := "/" + strings.Join(s.elems[:i+1], "/") + "/worktrees"
+	d, err := os.Open(top)
+	if err != nil {
+		return !os.IsNotExist(err)
+	}
+	defer d.Close()
+	const max = 4096
+	names, _ := d.Readdirnames(max + 1)
+	for _, n := range names {
+		if _, err := os.Lstat(top + "/" + n + "/commondir"); err == nil {
+			return true
+		}
+	}
+	return len(names) > max
+}
+
+// below says whether the folder is, or is in, the folder name of a git
+// directory.
+func (s *spot) below(name string) bool {
+	for i := range s.elems {
+		if i > 0 && s.is(i, name) && s.home(i-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// nested says whether elems[i] is the place of a submodule's or a linked
+// worktree's git directory in a bare repository, made yet or not.
+func (s *spot) nested(i int) bool {
+	for j := 1; j < i; j++ {
+		if (s.is(j, "modules") || j == i-1 && s.is(j, "worktrees")) && s.layout(j-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// linkedTree says whether the folder is worktrees/ID of a git directory whose
+// config was judged.
+func (s *spot) linkedTree() bool {
+	common := s.last() - 2
+	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) {
+		return false
+	}
+	return s.dot >= 0 && common >= s.dot && s.home(common) || s.has(common, "HEAD")
+}
+
+// sections are the folders of a git directory that git writes in. A bare
+// repository may have others, with checkouts.
+var sections = [...]string{
+	"objects", "refs", "logs", "info", "hooks", "modules", "worktrees", "remotes", "branches",
+	"rebase-merge", "rebase-apply", "sequencer",
+}
+
+func (s *spot) section(name string) bool {
+	for _, want := range sections {
+		if plainName(s.dir, name, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// inside says whether the folder is one in which git writes its own files.
+func (s *spot) inside() bool {
+	if s.dot >= 0 || s.layout(s.last()) {
+		return true
+	}
+	for i := 1; i < len(s.elems); i++ {
+		if s.section(s.elems[i]) && s.layout(i-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// part says whether the folder name here would be, or is, a part of a git
+// directory.
+func (s *spot) part(name string) bool {
+	if s.dot < 0 && s.layout(s.last()) {
+		return s.section(name)
+	}
+	return s.inside()
+}

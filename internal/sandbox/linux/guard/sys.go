@@ -1,0 +1,98 @@
+//go:build linux
+
+package guard
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The calls below look things up, a dozen short ones for each call that is
+// answered. They go to the kernel without telling Go's scheduler, which would
+// hand this thread's work to others and back in between. What may wait for
+// long (receive, and the caller's own operation) goes the ordinary way.
+
+// raw keeps alive what its arguments point to.
+//
+//go:uintptrescapes
+func raw(nr uintptr, a ...uintptr) (int, error) {
+	var x [6]uintptr
+	copy(x[:], a)
+	for {
+		r, _, e := unix.RawSyscall6(nr, x[0], x[1], x[2], x[3], x[4], x[5])
+		switch e {
+		case 0:
+			return int(r), nil
+		case unix.EINTR:
+		default:
+			return -1, e
+		}
+	}
+}
+
+// lookup opens what a path leads to as an object, or a file about a process.
+func lookup(dir int, path string, flags int) (int, error) {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	return raw(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags|unix.O_CLOEXEC))
+}
+
+// lookupStrict is lookup that follows no link of any kind.
+func lookupStrict(dir int, path string, flags int) (int, error) {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS}
+	return raw(unix.SYS_OPENAT2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how))
+}
+
+func closeFD(fd int) {
+	if fd >= 0 {
+		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	}
+}
+
+func fstat(fd int, st *unix.Stat_t) error {
+	_, err := raw(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(st)))
+	return err
+}
+
+func fstatfs(fd int, fs *unix.Statfs_t) error {
+	_, err := raw(unix.SYS_FSTATFS, uintptr(fd), uintptr(unsafe.Pointer(fs)))
+	return err
+}
+
+func readlinkat(dir int, path string, buf []byte) (int, error) {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	return raw(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+}
+
+func readFD(fd int, buf []byte) (int, error) {
+	return raw(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+}
+
+// readProcess reads another process's memory.
+func readProcess(pid int, addr uint64, buf []byte) (int, error) {
+	local := unix.Iovec{Base: &buf[0]}
+	local.SetLen(len(buf))
+	remote := unix.RemoteIovec{Base: uintptr(addr), Len: len(buf)}
+	return raw(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+}
+
+// ready asks which of the wanted events a descriptor has now.
+func ready(fd int, events int16) int16 {
+	p := unix.PollFd{Fd: int32(fd), Events: events}
+	var zero unix.Timespec
+	n, err := raw(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&zero)), 0, 0)
+	if err != nil || n == 0 {
+		return 0
+	}
+	return p.Revents
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package guard
+
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxVet bounds what is read of a file to be vetted, in bytes.
+const maxVet = 1 << 20
+
+// Vetted content is written to a file that nobody but the guard can have open,
+// and that nobody can open for writing before it has its name: such opens wait
+// for the lock that is held here. So it stays what the rules saw.
+
+// vet reads the file held by obj and asks about its content.
+func (w *worker) vet(c *Call, v Verdict, obj int) ([]byte, unix.Errno) {
+	limit := min(v.MaxSize, maxVet)
+	fd, err := w.reopen(obj, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != 0 {
+		return nil, err
+	}
+	defer closeFD(fd)
+	content, err := readAll(fd, limit)
+	if err == unix.EFBIG {
+		return nil, w.deny(c, v, "it is too large to be checked")
+	}
+	if err != 0 {
+		return nil, err
+	}
+	// What is judged and what is written are the same bytes, whatever Vet does
+	// to its argument.
+	if e := v.Vet(bytes.Clone(content)); e != nil {
+		return nil, w.deny(c, v, e.Error())
+	}
+	w.watched(c, v)
+	return content, 0
+}
+
+func readAll(fd int, limit int64) ([]byte, unix.Errno) {
+	buf := make([]byte, 0, min(limit+1, 4096))
+	for {
+		if int64(len(buf)) > limit {
+			return nil, unix.EFBIG
+		}
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, e := unix.Read(fd, buf[len(buf):cap(buf)])
+		if e != nil && e != unix.EINTR {
+			return nil, errnoOf(e)
+		}
+		if n == 0 && e == nil {
+			return buf, 0
+		}
+		buf = buf[:len(buf)+max(n, 0)]
+	}
+}
+
+// vetRename puts a vetted copy in the place of the source. The rename itself,
+// which the caller does next, then moves that.
+func (w *worker) vetRename(c *Call, v Verdict) unix.Errno {
+	src := c.Other
+	obj, e := unix.Openat(src.Dir, src.Name, openObject, 0)
+	if e != nil {
+		return errnoOf(e)
+	}
+	defer closeFD(obj)
+	content, err := w.vet(c, v, obj)
+	if err != 0 {
+		return err
+	}
+	if e := unix.Unlinkat(src.Dir, src.Name, 0); e != nil {
+		return errnoOf(e)
+	}
+	return writeNew(src.Dir, src.Name, content, src.Stat.Mode&0o777)
+}
+
+// vetLink gives the name to a vetted copy instead of the object itself.
+func (w *worker) vetLink(c *Call, v Verdict, obj int) unix.Errno {
+	content, err := w.vet(c, v, obj)
+	if err != 0 {
+		return err
+	}
+	return writeNew(c.Target.Dir, c.Target.Name, content, c.Other.Stat.Mode&0o777)
+}
+
+// writeNew makes a file that was not there. A failure leaves none.
+func writeNew(dir int, name string, content []byte, mode uint32) unix.Errno {
+	fd, e := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if e != nil {
+		return errnoOf(e)
+	}
+	defer closeFD(fd)
+	for len(content) > 0 && e == nil {
+		var n int
+		n, e = unix.Write(fd, content)
+		content = content[max(n, 0):]
+		if e == unix.EINTR {
+			e = nil
+		}
+	}
+	if e == nil {
+		e = unix.Fchmod(fd, mode)
+	}
+	if e != nil {
+		_ = unix.Unlinkat(dir, name, 0)
+	}
+	return errnoOf(e)
+}
+
+// createFixed makes a file with its one right content, and gives the caller a
+// nameless one to write to.
+func (w *worker) createFixed(t *Target, v Verdict, flags int, mode uint32) (int, unix.Errno) {
+	if err := writeNew(t.Dir, t.Name, v.Content, mode&0o777&^uint32(w.umask)); err != 0 {
+		return -1, err
+	}
+	return scratch(flags)
+}
+
+// openFixed is createFixed for a file that is there, which must be right.
+func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
+	fd, err := w.reopen(f.obj, unix.O_RDONLY|unix.O_CLOEXEC)
+	if err != 0 {
+		return -1, err
+	}
+	defer closeFD(fd)
+	have, err := readAll(fd, int64(len(v.Content)))
+	if err != 0 && err != unix.EFBIG {
+		return -1, err
+	}
+	if err == unix.EFBIG || !bytes.Equal(have, v.Content) {
+		t := f.target(w)
+		return -1, w.deny(&Call{PID: w.pid(), Op: Open, Target: t}, v, "its content is not the one that is right here")
+	}
+	return scratch(flags)
+}
+
+// scratch is a file in memory that is gone with its last descriptor.
+func scratch(flags int) (int, unix.Errno) {
+	fd, e := unix.MemfdCreate("file", unix.MFD_CLOEXEC)
+	if e == nil && flags&unix.O_APPEND != 0 {
+		_, e = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_APPEND)
+	}
+	return fd, errnoOf(e)
+}

@@ -21,7 +21,7 @@ cross:
 
 # Pure code and the library, with the race detector.
 unit:
-	CGO_ENABLED=1 go test -race . ./internal/policy/... ./internal/sandbox ./internal/gitdir/... ./internal/session/... ./cmd/...
+	CGO_ENABLED=1 go test -race . ./internal/policy/... ./internal/hostname ./internal/shell/... ./internal/egress ./internal/sandbox ./internal/gitdir/... ./internal/session/... ./cmd/...
 
 # The real program in the real kernel, as root and as an ordinary user. Never
 # from the cache: it does not know the built program.

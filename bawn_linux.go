@@ -8,10 +8,13 @@ import (
 
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
+	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/session"
 )
 
 func unavailableHint() string { return linux.Hint() }
+
+func guardSupported() error { return guard.Supported() }
 
 // sandboxed is a command in a sandbox. session.Run has a goroutine of its
 // own, since it holds its thread for as long as the sandbox lives.
@@ -33,6 +36,7 @@ func startSandboxed(j job) (running, error) {
 		defer close(s.done)
 		s.result, s.err = session.Run(j.ctx, session.Options{
 			Policy: j.policy, Host: j.host, Command: j.command, Stdio: j.stdio,
+			Egress:  &session.Egress{Upstream: j.upstream, LocalPorts: j.localPorts},
 			Backend: watched{linux.Backend{Launcher: linux.Launcher(j.launcher)}, s, j.release},
 		})
 	}()

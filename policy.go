@@ -16,8 +16,8 @@ const (
 	// network but its own loopback.
 	Airlock = Tier(policy.Airlock)
 	// Guarded also writes the tool caches (those of Go, npm, pip, cargo…), the
-	// added folders, and a git directory that lies outside the workspace. This
-	// version gives it no network but its own loopback either.
+	// added folders, and a git directory that lies outside the workspace. It
+	// reaches the hosts that Network allows, and no others.
 	Guarded = Tier(policy.Guarded)
 	// Open has no sandbox: the command has the caller's own permissions and
 	// whole environment.
@@ -85,6 +85,9 @@ type Policy struct {
 	req      sandbox.Request // real paths; never changed, only copied
 	launcher Launcher
 	warnings []string
+
+	noGuard    bool
+	networkErr error // of WithNetwork, until With reports it
 }
 
 // Option is one change to a policy: the result of a function whose name
@@ -128,6 +131,14 @@ func WithLauncher(l Launcher) Option {
 	return Option{func(p *Policy) { p.launcher = l }}
 }
 
+// WithGuard says whether names that do not exist yet are held: a repository
+// made during the run, a hook, a start-up file. It is on if this is not used
+// and the kernel can (Linux 5.19); where it cannot, Policy.Warnings says so.
+// Each file that is created or opened for writing takes longer with it.
+func WithGuard(on bool) Option {
+	return Option{func(p *Policy) { p.noGuard = !on }}
+}
+
 // NewPolicy makes a policy for commands that work in the folder workspace,
 // relative to the current folder; "" is the current folder. Symbolic links
 // are resolved now, once: a link changed later does not move the policy.
@@ -154,12 +165,18 @@ func (p Policy) With(opts ...Option) (Policy, error) {
 	if err := checkLauncher(p.launcher); err != nil {
 		return Policy{}, err
 	}
+	if p.networkErr != nil {
+		return Policy{}, public(p.networkErr)
+	}
 	cfg, made, host, err := p.inspect()
 	if err != nil {
 		return Policy{}, err
 	}
 	p.req.Workspace, p.req.AddDirs = cfg.Workspace, cfg.AddDirs
 	p.warnings = append(made.Warnings(), host.Warnings...)
+	if err := guardSupported(); err != nil && !p.noGuard && made.Sandboxed() {
+		p.warnings = append(p.warnings, err.Error()+": names that do not exist yet are not held")
+	}
 	return p, nil
 }
 
@@ -177,6 +194,7 @@ var errZero = &RefusedError{What: "the zero Policy", Why: "it allows nothing", L
 func (p Policy) inspect() (policy.Config, policy.Policy, sandbox.Host, error) {
 	req := p.req
 	req.Environ = os.Environ()
+	req.Guard = !p.noGuard && guardSupported() == nil
 	cfg, host, err := sandbox.Inspect(req)
 	if err != nil {
 		return cfg, policy.Policy{}, host, public(err)
@@ -211,7 +229,7 @@ type Verdict uint8
 
 const (
 	Deny  = Verdict(policy.Deny)
-	Ask   = Verdict(policy.Ask) // a person would be asked; not used for files
+	Ask   = Verdict(policy.Ask) // no rule decides: a person would be asked; without one it is a denial
 	Allow = Verdict(policy.Allow)
 )
 
@@ -231,7 +249,7 @@ type Decision struct {
 	Rule    Rule
 }
 
-// Action is what a command may want to do: a Read or a Write.
+// Action is what a command may want to do: a Read, a Write or a Connect.
 type Action interface{ action() }
 
 // Read asks to open Path for reading. Path is relative to the current folder.
@@ -257,6 +275,13 @@ func (p Policy) Check(a Action) Decision {
 	if err != nil {
 		return deny("policy:error", err.Error())
 	}
+	if c, ok := a.(Connect); ok {
+		host, err := policy.ParseHost(c.Host)
+		if err != nil {
+			return deny("host:error", err.Error())
+		}
+		return decision(made.Decide(policy.Connect{Host: host, Port: c.Port}))
+	}
 	path, write := "", false
 	switch a := a.(type) {
 	case Read:
@@ -264,7 +289,7 @@ func (p Policy) Check(a Action) Decision {
 	case Write:
 		path, write = a.Path, true
 	default:
-		return deny("action:unknown", "not a Read or a Write")
+		return deny("action:unknown", "not a Read, a Write or a Connect")
 	}
 	if path, err = sandbox.RealPath(path); err != nil {
 		return deny("path:error", err.Error())
@@ -273,6 +298,9 @@ func (p Policy) Check(a Action) Decision {
 	if write {
 		act = policy.Write{Path: path}
 	}
-	d := made.Decide(act)
+	return decision(made.Decide(act))
+}
+
+func decision(d policy.Decision) Decision {
 	return Decision{Verdict(d.Verdict), Rule{d.Rule.ID, d.Rule.Text, d.Rule.Lift}}
 }

@@ -24,6 +24,10 @@ want at at
 want crontab cron
 want busybox busybox-static
 want ssh-agent openssh-client
+want sshd openssh-server
+want psql postgresql-client
+want nsenter util-linux
+want ss iproute2
 want script bsdutils
 want vim.tiny vim-tiny
 want useradd passwd

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -14,12 +15,15 @@ import (
 const (
 	checkAllow = 0
 	checkDeny  = 1
+	checkAsk   = 2
 )
 
 type checkResult struct {
 	Action  string `json:"action"`
-	Path    string `json:"path"`
-	Real    string `json:"real_path"`
+	Path    string `json:"path,omitempty"`
+	Real    string `json:"real_path,omitempty"`
+	Host    string `json:"host,omitempty"`
+	Port    uint16 `json:"port,omitempty"`
 	Verdict string `json:"verdict"`
 	Rule    string `json:"rule"`
 	Reason  string `json:"reason"`
@@ -45,36 +49,31 @@ func checkCommand(args []string) int {
 	case err != nil:
 		return usageError("check", err)
 	}
-	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" {
-		return usageError("check", fmt.Errorf("unknown action %q: it is read or write", rest[0]))
+	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
+		return usageError("check", fmt.Errorf("unknown action %q: it is read, write or connect", rest[0]))
 	}
 	if len(rest) > 2 {
-		return usageError("check", fmt.Errorf("check takes one path, got %q too", rest[2]))
+		return usageError("check", fmt.Errorf("check takes one path or host, got %q too", rest[2]))
 	}
 	if len(rest) != 2 {
-		return usageError("check", errors.New("check needs an action and a path: bawn check read|write PATH"))
+		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, or connect HOST:PORT"))
 	}
 	p, _, err := f.policy()
 	if err != nil {
 		return fail(err)
 	}
-	real, err := sandbox.RealPath(rest[1])
+	r := checkResult{Action: rest[0]}
+	a, err := r.object(rest[1])
 	if err != nil {
 		return fail(err)
-	}
-	var a policy.Action = policy.Read{Path: real}
-	if rest[0] == "write" {
-		a = policy.Write{Path: real}
 	}
 	d := p.Decide(a)
 	tier := p.Tier().String()
 	if p.Mode() != policy.NoMode {
 		tier = p.Mode().String()
 	}
-	r := checkResult{
-		Action: rest[0], Path: rest[1], Real: real, Verdict: d.Verdict.String(),
-		Rule: d.Rule.ID, Reason: d.Rule.Text, Origin: d.Rule.Origin.String(), Lift: d.Rule.Lift, Tier: tier,
-	}
+	r.Verdict, r.Tier = d.Verdict.String(), tier
+	r.Rule, r.Reason, r.Origin, r.Lift = d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), d.Rule.Lift
 	if asJSON {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetEscapeHTML(false)
@@ -82,15 +81,51 @@ func checkCommand(args []string) int {
 			return fail(err)
 		}
 	} else {
-		fmt.Printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.Real))
+		fmt.Printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.what()))
 		fmt.Printf("rule   %s (%s)\n", printable(r.Rule), printable(r.Origin))
 		fmt.Printf("why    %s\n", printable(r.Reason))
 		if r.Lift != "" && d.Verdict != policy.Allow {
 			fmt.Printf("lift   %s\n", r.Lift)
 		}
 	}
-	if d.Verdict == policy.Allow {
+	switch d.Verdict {
+	case policy.Allow:
 		return checkAllow
+	case policy.Ask:
+		return checkAsk
 	}
 	return checkDeny
+}
+
+// object reads what the action is about. A host without a port is asked for
+// HTTPS's.
+func (r *checkResult) object(text string) (policy.Action, error) {
+	if r.Action == "connect" {
+		host, err := policy.ParseHost(text)
+		port := uint16(443)
+		if err != nil {
+			if host, port, err = policy.SplitHostPort(text); err != nil {
+				return nil, err
+			}
+		}
+		r.Host, r.Port = host.String(), port
+		return policy.Connect{Host: host, Port: port}, nil
+	}
+	real, err := sandbox.RealPath(text)
+	if err != nil {
+		return nil, err
+	}
+	r.Path, r.Real = text, real
+	if r.Action == "write" {
+		return policy.Write{Path: real}, nil
+	}
+	return policy.Read{Path: real}, nil
+}
+
+// what is the object as a person reads it.
+func (r *checkResult) what() string {
+	if r.Action == "connect" {
+		return r.Host + ":" + strconv.Itoa(int(r.Port))
+	}
+	return r.Real
 }

@@ -30,7 +30,8 @@ func helpCommand(args []string) int {
 	fmt.Printf("  bawn %-29s %s\n", "-- CMD [ARG…]", "the same as bawn run -- CMD")
 	fmt.Print(`
 Tiers: guarded (the default) writes the workspace, a private temp and the tool
-caches; airlock no caches; open has no sandbox. 'bawn help run' has the flags.
+caches, and reaches allowed hosts; airlock no caches and no network; open has no
+sandbox. 'bawn help run' has the flags.
 
 Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
 executable; 127 not found; 128+n ended by signal n.
@@ -59,8 +60,9 @@ executable; 127 not found; 128+n ended by signal n.
 Examples:
   bawn check write .git/config
   bawn check --tier airlock write ~/.npm
+  bawn check connect npmjs.org:443
 
-Exit codes: 0 allowed; 1 denied; 125 bad request.
+Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad request.
 `
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"

@@ -29,7 +29,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
-		{"check", "[flags] read|write PATH", "say what is allowed, and the rule behind it", checkCommand},
+		{"check", "[flags] read|write|connect OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
 		{"version", "", "print the version", versionCommand},

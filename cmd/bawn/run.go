@@ -3,12 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session"
 )
 
 // runFlags are what `bawn run` and the commands that explain it share.
@@ -20,6 +24,8 @@ type runFlags struct {
 	allowWeaker bool
 	quiet       bool
 	bareMode    bool // --sandbox without a mode
+	publish     []session.Publish
+	noGuard     bool
 }
 
 func (f *runFlags) specs() []flagSpec {
@@ -31,6 +37,18 @@ func (f *runFlags) specs() []flagSpec {
 		flagSpec{name: "--launcher", arg: "auto|native|bwrap", help: "who makes the sandbox (auto: native, else bwrap)", set: func(v string) error {
 			f.launcher = v
 			return checkLauncher(v)
+		}},
+		flagSpec{name: "--guard", arg: "on|off", help: "hold names that do not exist yet (default: on);\noff is faster where many files are made", set: func(v string) error {
+			if v != "on" && v != "off" {
+				return fmt.Errorf("%q is neither on nor off", v)
+			}
+			f.noGuard = v == "off"
+			return nil
+		}},
+		flagSpec{name: "--publish", arg: "[IP:]PORT", help: "show a port of the sandbox on the host (127.0.0.1\nunless IP says otherwise); repeatable", set: func(v string) error {
+			p, err := parsePublish(v)
+			f.publish = append(f.publish, p)
+			return err
 		}},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-prompt", help: "never ask (nothing asks in this version)", on: func() {}},
@@ -60,7 +78,51 @@ func (f *runFlags) policySpecs() []flagSpec {
 			f.req.AddDirs = append(f.req.AddDirs, v)
 			return nil
 		}},
+		{name: "--allow-domain", arg: "HOST[:PORT]", help: "one more host to reach, with its subdomains;\n*.HOST is the subdomains alone; repeatable", set: f.hostRule(&f.req.Network.Allow)},
+		{name: "--deny-domain", arg: "HOST[:PORT]", help: "a host never to reach; wins over every other\nrule; repeatable", set: f.hostRule(&f.req.Network.Deny)},
+		{name: "--allow-private", arg: "HOST", help: "let an allowed host have a private address;\nrepeatable", set: f.hostRule(&f.req.Network.AllowPrivate)},
+		{name: "--allow-local-port", arg: "PORT", help: "let in a service of the host's loopback;\nrepeatable", set: func(v string) error {
+			n, err := parsePort(v)
+			f.req.Network.LocalPorts = append(f.req.Network.LocalPorts, n)
+			return err
+		}},
 	}
+}
+
+// hostRule reads one rule about hosts into list.
+func (f *runFlags) hostRule(list *[]policy.HostRule) func(string) error {
+	return func(v string) error {
+		r, err := hostname.ParseRule(v, policy.Origin{File: "the command line"})
+		if err == nil && list != &f.req.Network.Deny {
+			err = hostname.CheckRule(r)
+		}
+		if err == nil {
+			*list = append(*list, r)
+		}
+		return err
+	}
+}
+
+func parsePort(v string) (uint16, error) {
+	n, err := strconv.ParseUint(v, 10, 16)
+	if err != nil || n == 0 || strconv.FormatUint(n, 10) != v {
+		return 0, fmt.Errorf("%q is not a port: it is a number from 1 to 65535", v)
+	}
+	return uint16(n), nil
+}
+
+// parsePublish reads [IP:]PORT; without an address it is the host's loopback.
+func parsePublish(v string) (session.Publish, error) {
+	host, port := "127.0.0.1", v
+	if i := strings.LastIndexByte(v, ':'); i >= 0 {
+		host, port = strings.TrimSuffix(strings.TrimPrefix(v[:i], "["), "]"), v[i+1:]
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return session.Publish{}, fmt.Errorf("%q is not an address of this machine: it is [IP:]PORT", v)
+	}
+	n, err := parsePort(port)
+	return session.Publish{Addr: addr, Port: n}, err
 }
 
 func (f *runFlags) setDir(v string) error {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 
+	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
+	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/stage"
 	"bawn/internal/session"
 )
@@ -38,32 +40,62 @@ func runSandboxed(f *runFlags, args []string) int {
 		early = linux.Prepare(tty, stdio)
 		defer early.Close()
 	}
+	f.req.Guard = !f.noGuard && !f.allowWeaker
+	if f.req.Guard {
+		if err := guard.Supported(); err != nil {
+			f.req.Guard = false
+			warn("%v: names that do not exist yet are not held", err)
+		}
+	}
 	p, host, err := f.policy()
 	if err != nil {
 		return fail(err)
 	}
+	way, err := f.egress()
+	if err != nil {
+		return fail(err)
+	}
+	way.ProxyOnly = launcher == linux.Bwrap
 	if !f.quiet {
 		for _, w := range append(p.Warnings(), host.Warnings...) {
 			warn("%s", w)
-		}
-		if session.IsTerminal(os.Stderr) && p.Tier() == policy.Guarded {
-			warn("guarded: no network but loopback (allowed hosts need the egress, which this version does not have)")
 		}
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
 		Backend:    backend(f, launcher, early),
+		Egress:     way,
 		Stdio:      stdio,
 		Foreground: true,
 	})
 	if err != nil {
 		return fail(err)
 	}
+	if !f.quiet && res.Code != 0 {
+		printDenials(res)
+	}
+	if !f.quiet && (res.Code != 0 || session.IsTerminal(os.Stderr)) {
+		printWatched(res)
+	}
 	if res.Reason != "" {
 		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
 	}
 	return res.Code
+}
+
+// egress is the run's way to the network. The host's own environment says
+// whether another proxy lies on it.
+func (f *runFlags) egress() (*session.Egress, error) {
+	up, err := egress.UpstreamFromEnv(os.Getenv)
+	if err != nil {
+		return nil, &policy.RefusedError{What: "the host's proxy setting", Why: err.Error(), Lift: "mend the variable, or unset it"}
+	}
+	e := &session.Egress{Upstream: up, LocalPorts: f.req.Network.LocalPorts, Publish: f.publish}
+	if !f.quiet {
+		e.Notice = func(line string) { warn("%s", line) }
+	}
+	return e, nil
 }
 
 // backend is the boundary that was asked for; --allow-weaker adds what to do

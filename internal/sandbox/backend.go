@@ -2,7 +2,10 @@ package sandbox
 
 import (
 	"errors"
+	"net/netip"
 	"os"
+
+	"bawn/internal/policy"
 )
 
 // Backend starts what a Spec describes.
@@ -23,6 +26,12 @@ type Process interface {
 	Next() (Event, error)
 	// Signal delivers a signal to the command's process group.
 	Signal(sig int) error
+	// Connect asks for a socket that is connected to a loopback port inside;
+	// the answers, one EventConnected each, come in the order of the calls.
+	Connect(port uint16) error
+	// Owner finds the process that has the socket with this local address
+	// inside: its pid outside, and its name. 0 if it cannot be told.
+	Owner(peer netip.AddrPort) (pid int, command string)
 	// Ack answers an EventTTY: size and modes of the terminal are set.
 	Ack() error
 	// Kill ends the sandbox and all in it at once.
@@ -35,11 +44,14 @@ type Process interface {
 type EventKind uint8
 
 const (
-	EventStarted EventKind = iota + 1
-	EventTTY               // TTY is the master of the command's terminal
-	EventStopped           // by the signal in Code
-	EventExited            // with the status in Code
-	EventFailed            // the command did not run; Code is bawn's exit code
+	EventStarted   EventKind = iota + 1
+	EventTTY                 // TTY is the master of the command's terminal
+	EventStopped             // by the signal in Code
+	EventExited              // with the status in Code
+	EventFailed              // the command did not run; Code is bawn's exit code
+	EventNetwork             // Net holds what Spec.Net asked for
+	EventName                // Name is what the guard refused or watched
+	EventConnected           // File is the socket, or nil and Reason says why
 )
 
 // Event is one thing that happened in a sandbox.
@@ -48,6 +60,50 @@ type Event struct {
 	Code   int
 	Reason string
 	TTY    *os.File
+	File   *os.File
+	Net    *Sockets
+	Name   *NameEvent
+}
+
+// NameEvent is a name that a command was refused, or one that runs code
+// outside later and was written.
+type NameEvent struct {
+	Allowed bool   // watched only
+	PID     int    // in the sandbox
+	Command string // the thread's name, of at most 15 bytes
+	Op      string
+	Path    string
+	Rule    policy.Rule
+	Reason  string // what was wrong with the content, or ""
+}
+
+// Sockets are the supervisor's ends of a sandbox's network: made inside, so
+// that nothing outside can reach them. Whoever gets them closes them.
+type Sockets struct {
+	Proxy *os.File // listens at ProxyAddr; nil if that failed, for Reason
+	Local map[uint16]*os.File
+	// Transparent mode: all nil if the launcher could not make it.
+	TUN        *os.File
+	Relay      *os.File // the engine's listener
+	DNSPackets []*os.File
+	DNSStreams []*os.File
+	// Reason says why something that was asked for is missing.
+	Reason string
+}
+
+// Close closes all that is open.
+func (s *Sockets) Close() {
+	if s == nil {
+		return
+	}
+	for _, f := range append(append([]*os.File{s.Proxy, s.TUN, s.Relay}, s.DNSPackets...), s.DNSStreams...) {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	for _, f := range s.Local {
+		_ = f.Close()
+	}
 }
 
 // ErrUnavailable marks a mechanism that cannot work on this machine.

@@ -31,7 +31,17 @@ func MarshalSpec(s Spec) ([]byte, error) {
 	list(s.Env)
 	str(s.Path)
 	str(s.Dir)
-	num(flag(s.TTY, 1))
+	num(flag(s.TTY, 1) | flag(s.Net.Proxy, 2) | flag(s.Net.Transparent, 4) | flag(s.Guard.On, 8))
+	num(len(s.Net.Local))
+	for _, p := range s.Net.Local {
+		num(int(p))
+	}
+	if s.Guard.On {
+		for _, l := range [][]string{s.Guard.Roots, s.Guard.Exempt, s.Guard.Paths, s.Guard.Lifted} {
+			list(l)
+		}
+		str(s.Guard.Home)
+	}
 	num(len(s.Mounts))
 	for _, m := range s.Mounts {
 		num(int(m.Op))
@@ -63,11 +73,22 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 	s.Env = d.list()
 	s.Path = d.str()
 	s.Dir = d.str()
-	s.TTY = d.num(1) == 1
+	f := d.num(15)
+	s.TTY, s.Net.Proxy, s.Net.Transparent = f&1 != 0, f&2 != 0, f&4 != 0
 	n := d.num(len(d.rest))
+	for i := 0; i < n && !d.bad; i++ {
+		s.Net.Local = append(s.Net.Local, uint16(d.num(1<<16-1)))
+	}
+	if s.Guard.On = f&8 != 0; s.Guard.On {
+		for _, l := range []*[]string{&s.Guard.Roots, &s.Guard.Exempt, &s.Guard.Paths, &s.Guard.Lifted} {
+			*l = d.list()
+		}
+		s.Guard.Home = d.str()
+	}
+	n = d.num(len(d.rest))
 	s.Mounts = make([]Mount, 0, min(n, 4096))
 	for i := 0; i < n && !d.bad; i++ {
-		m := Mount{Op: Op(d.num(int(OpDev)))}
+		m := Mount{Op: Op(d.num(int(OpReplace)))}
 		f := d.num(7)
 		m.Write, m.Dir, m.Try = f&1 != 0, f&2 != 0, f&4 != 0
 		m.Mode = uint32(d.num(0o7777))

@@ -22,13 +22,20 @@ func randomSpec(r *rand.Rand) Spec {
 		return l
 	}
 	s := Spec{Args: list(), Env: list(), Path: text(), Dir: text(), TTY: r.IntN(2) == 0, Mounts: []Mount{}}
+	s.Net.Proxy, s.Net.Transparent = r.IntN(2) == 0, r.IntN(2) == 0
+	for range r.IntN(3) {
+		s.Net.Local = append(s.Net.Local, uint16(r.IntN(1<<16)))
+	}
+	if r.IntN(2) == 0 {
+		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Home: text()}
+	}
 	for range r.IntN(5) {
 		data := text()
 		if r.IntN(2) == 0 {
 			data += "\x00" + text() + "\x00"
 		}
 		s.Mounts = append(s.Mounts, Mount{
-			Op: Op(1 + r.IntN(int(OpDev))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
+			Op: Op(1 + r.IntN(int(OpReplace))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
 			Write: r.IntN(2) == 0, Dir: r.IntN(2) == 0, Try: r.IntN(2) == 0,
 		})
 	}
@@ -85,7 +92,7 @@ func TestA79_MarshalRefusesNUL(t *testing.T) {
 }
 
 func TestUnmarshalIsStrict(t *testing.T) {
-	good := "1|true|0||/ws|0|1|3|1|0|/a|/a|0|||" // args, env, path, dir, tty, mounts
+	good := "1|true|0||/ws|0|0|1|3|1|0|/a|/a|0|||" // args, env, path, dir, flags, local ports, mounts
 	good = strings.TrimSuffix(good, "|")
 	read := func(s string) error {
 		_, err := UnmarshalSpec([]byte(strings.ReplaceAll(s, "|", "\x00")))
@@ -96,7 +103,7 @@ func TestUnmarshalIsStrict(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "|", "1", strings.Replace(good, "1|true", "01|true", 1), strings.Replace(good, "1|true", "+1|true", 1), strings.Replace(good, "1|true", "-1|true", 1),
-		strings.Replace(good, "1|true", "9999999999999999999|true", 1), strings.Replace(good, "/ws|0", "/ws|2", 1), strings.Replace(good, "|3|1|0|", "|12|1|0|", 1),
+		strings.Replace(good, "1|true", "9999999999999999999|true", 1), strings.Replace(good, "/ws|0", "/ws|16", 1), strings.Replace(good, "|3|1|0|", "|13|1|0|", 1),
 		strings.Replace(good, "|3|1|0|", "|3|8|0|", 1), strings.Replace(good, "|3|1|0|", "|3|1|4096|", 1), strings.Replace(good, "/a|/a|0", "/a|/a|1", 1),
 		strings.Replace(good, "/a|/a|0", "/a|/a|00", 1), good + "x|", good + "|",
 	} {

@@ -30,7 +30,11 @@ type Host struct {
 	Sockets    []string           // unix sockets that host processes listen on
 	RunBinds   []string           // what stays of /run
 	RunUser    string             // runtime folder to make, "" for none
-	ResolvConf string             // where below /run /etc/resolv.conf points, "" for none
+	ResolvConf string             // the file that /etc/resolv.conf is or leads to, "" for none
+	Control    []string           // git's control files and hooks folders in writable places
+	Names      []string           // further paths that decide what git runs, which no mount can hold
+	HostsFile  string             // the same of /etc/hosts
+	Hostname   string
 	Warnings   []string
 }
 

@@ -31,7 +31,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env, Network: r.Network, Guard: r.Guard}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -241,6 +241,9 @@ func (in *inspector) protect(c *policy.Config) error {
 		for _, r := range policy.Protected(d) {
 			k := in.kind(r.Path)
 			if k == KindNone {
+				if c.Guard { // the guard holds it
+					c.Protected = append(c.Protected, r)
+				}
 				continue
 			}
 			if in.linkAbove(r.Path) {
@@ -278,8 +281,10 @@ func (in *inspector) protect(c *policy.Config) error {
 		for _, p := range repo.ReadOnly {
 			in.kind(p)
 			c.Protected = append(c.Protected, policy.ProtectRule(p, "git control file"))
+			in.host.Control = append(in.host.Control, p)
 		}
 		in.host.Pins = append(in.host.Pins, repo.Pins...)
+		in.host.Names = append(in.host.Names, repo.Names...)
 	}
 	return nil
 }

@@ -25,10 +25,10 @@ func (in *inspector) system(c *policy.Config) {
 	if dir := "/run/user/" + strconv.Itoa(os.Getuid()); in.getenv("XDG_RUNTIME_DIR") == dir {
 		in.host.RunUser, c.RunUser = dir, dir
 	}
-	if in.kind("/etc/resolv.conf") == KindLink {
-		if f, err := RealPath("/etc/resolv.conf"); err == nil && policy.Inside(f, "/run") && f != "/run" {
-			in.host.ResolvConf = f
-		}
+	in.host.ResolvConf = in.systemFile("/etc/resolv.conf")
+	in.host.HostsFile = in.systemFile("/etc/hosts")
+	if name, err := os.Hostname(); err == nil && !strings.ContainsAny(name, " \t\n#") {
+		in.host.Hostname = name
 	}
 	for _, d := range []string{"/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/opengl-driver-32"} {
 		switch in.kind(d) {
@@ -44,8 +44,23 @@ func (in *inspector) system(c *policy.Config) {
 	in.sockets()
 }
 
+// systemFile is the file that a name in /etc is or leads to: one that exists,
+// or one below /run, where the sandbox makes it.
+func (in *inspector) systemFile(path string) string {
+	switch in.kind(path) {
+	case KindFile:
+		return path
+	case KindLink:
+		f, err := RealPath(path)
+		if err == nil && f != "/run" && (policy.Inside(f, "/run") || in.kind(f) == KindFile) {
+			return f
+		}
+	}
+	return ""
+}
+
 // sockets reads the paths of the unix sockets that somebody has bound: a
-// read-only bind does not stop a connect (facts/linux.md section 4), so each
+// read-only bind does not stop a connect (docs/facts.md), so each
 // that stays visible is masked.
 func (in *inspector) sockets() {
 	data, err := os.ReadFile("/proc/net/unix")

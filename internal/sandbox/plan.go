@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -13,14 +14,17 @@ type Command struct {
 	Environ []string // the caller's whole environment; Plan scrubs it
 	Dir     string   // the working folder; "" is the workspace
 	TTY     bool
+	Net     Network
+	Set     []string // variables that the supervisor sets inside, over the caller's
 }
 
 // Plan turns a policy and the facts of the host into the steps that build
 // the sandbox. It is pure: the same input gives the same Spec on any system.
 func Plan(p policy.Policy, h Host, c Command) Spec {
-	pl := planner{table: p.Files(), host: h, out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
+	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
 	pl.temp(p.Temp())
 	pl.run()
+	pl.names(c.Net)
 	pl.skeletons()
 	pl.writable()
 	pl.seal()
@@ -28,11 +32,12 @@ func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl.kernel()
 	env, _ := p.Env().Scrub(c.Environ)
 	env = insideEnv(env, p, h)
+	env = setenv(env, c.Set)
 	dir := c.Dir
 	if dir == "" {
 		dir = p.Workspace()
 	}
-	return Spec{Args: c.Args, Env: env, Path: getenv(env, "PATH"), Dir: dir, Mounts: pl.out, TTY: c.TTY}
+	return Spec{Args: c.Args, Env: env, Path: getenv(env, "PATH"), Dir: dir, Mounts: pl.out, TTY: c.TTY, Net: c.Net, Guard: pl.guard}
 }
 
 // insideEnv adds what the sandbox itself sets (SPEC E2) and points temp
@@ -61,6 +66,25 @@ func insideEnv(env []string, p policy.Policy, h Host) []string {
 	return append(out, "BAWN_SANDBOXED=1", "BAWN_TIER="+tier)
 }
 
+// setenv puts the variables of set in the place of those of the same names.
+func setenv(env, set []string) []string {
+	if len(set) == 0 {
+		return env
+	}
+	over := make(map[string]bool, len(set))
+	for _, e := range set {
+		name, _, _ := strings.Cut(e, "=")
+		over[name] = true
+	}
+	out := make([]string, 0, len(env)+len(set))
+	for _, e := range env {
+		if name, _, _ := strings.Cut(e, "="); !over[name] {
+			out = append(out, e)
+		}
+	}
+	return append(out, set...)
+}
+
 func getenv(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
@@ -73,6 +97,7 @@ func getenv(env []string, name string) string {
 type planner struct {
 	table    policy.Table
 	host     Host
+	guard    Guard
 	homes    []string
 	out      []Mount
 	skeleton map[string]bool // folders shown as skeletons
@@ -105,10 +130,6 @@ func (pl *planner) run() {
 		pl.dirs("/run", pl.host.RunUser)
 		pl.add(Mount{Op: OpTmpfs, Target: pl.host.RunUser, Mode: 0o700})
 	}
-	if f := pl.host.ResolvConf; f != "" {
-		pl.dirs("/run", policy.Parent(f))
-		pl.add(Mount{Op: OpFile, Target: f, Mode: 0o644, Data: "# The sandbox has no name server.\n"})
-	}
 	for _, d := range pl.host.RunBinds {
 		pl.dirs("/run", policy.Parent(d))
 		if l, ok := pl.host.Links[d]; ok {
@@ -116,6 +137,31 @@ func (pl *planner) run() {
 		} else {
 			pl.add(Mount{Op: OpBind, Target: d, Source: d, Dir: true, Try: true})
 		}
+	}
+}
+
+// names says where host names come from: the sandbox's own resolver, which
+// alone knows what is allowed, or nowhere. The host's own names (/etc/hosts)
+// are resolved by the egress, at the moment it dials.
+func (pl *planner) names(n Network) {
+	resolver := "# The sandbox has no name server.\n"
+	if n.Transparent {
+		resolver = "# The sandbox's own: it knows the names that are allowed.\nnameserver " + ResolverAddr + "\n"
+	}
+	switch f := pl.host.ResolvConf; {
+	case f == "":
+	case policy.Inside(f, "/run"):
+		pl.dirs("/run", policy.Parent(f))
+		pl.add(Mount{Op: OpFile, Target: f, Mode: 0o644, Data: resolver})
+	case n.Transparent:
+		pl.add(Mount{Op: OpReplace, Target: f, Mode: 0o644, Data: resolver})
+	}
+	if n.Transparent && pl.host.HostsFile != "" {
+		hosts := "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+		if pl.host.Hostname != "" {
+			hosts += "127.0.1.1 " + pl.host.Hostname + "\n"
+		}
+		pl.add(Mount{Op: OpReplace, Target: pl.host.HostsFile, Mode: 0o644, Data: hosts})
 	}
 }
 
@@ -280,7 +326,7 @@ func (pl *planner) restrict() {
 	var steps []step
 	add := func(path string, m Mount) { steps = append(steps, step{path, m}) }
 	for _, path := range pl.host.Pins {
-		if pl.table.Lookup(path).Access == policy.ReadWrite && !pl.bound(path) {
+		if pl.table.Lookup(path).Access == policy.ReadWrite && !pl.bound(path) && !pl.guarded(path, true) {
 			add(path, Mount{Op: OpPin, Target: path, Write: true, Dir: true})
 		}
 	}
@@ -294,7 +340,8 @@ func (pl *planner) restrict() {
 		case pl.skeleton[r.Path]:
 			// Sealed, and a mount point or a name in one.
 		case r.Access == policy.ReadOnly && outer.Access == policy.ReadWrite:
-			if pl.host.Kinds[r.Path] != KindLink { // nothing can be mounted on a link
+			// Nothing can be mounted on a link.
+			if pl.host.Kinds[r.Path] != KindLink && !pl.guarded(r.Path, dir) {
 				add(r.Path, Mount{Op: OpPin, Target: r.Path, Dir: dir})
 			}
 		case r.Access == policy.ReadWrite && dir && outer.Access != policy.ReadWrite && pl.inWritable(r.Path):
@@ -333,6 +380,42 @@ func (pl *planner) restrict() {
 	}
 }
 
+// guarded reports whether the name guard holds path alone. Git replaces its
+// config and the files of a worktree by rename, and removes worktrees: a mount
+// would make that fail, and a git on the host that does it drops the mount.
+// Hooks folders and .git itself stay mounts.
+func (pl *planner) guarded(path string, dir bool) bool {
+	switch {
+	case !pl.guard.On:
+		return false
+	case dir:
+		return strings.Contains(path, "/worktrees/")
+	}
+	return slices.Contains(pl.host.Control, path)
+}
+
+// guardOf is what the name guard holds for a policy.
+func guardOf(p policy.Policy, h Host) Guard {
+	if !p.Guard() {
+		return Guard{}
+	}
+	g := Guard{On: true, Paths: slices.Concat(h.Control, h.Names)}
+	for _, r := range p.Files().Below("/") {
+		if r.Access != policy.ReadWrite {
+			continue
+		}
+		if r.IsCache() {
+			g.Exempt = append(g.Exempt, r.Path)
+		} else if r.Path != "/tmp" && r.Path != "/var/tmp" && !strings.HasPrefix(r.Path, "/dev/") {
+			g.Roots = append(g.Roots, r.Path)
+		}
+	}
+	if homes := p.Homes(); len(homes) > 0 {
+		g.Home = homes[0]
+	}
+	return g
+}
+
 func strictness(m Mount) int {
 	switch {
 	case m.Op == OpMask:
@@ -354,7 +437,7 @@ func (pl *planner) gone(path string) bool {
 }
 
 // procReadOnly and procHidden are the kernel's own switches and memory: in a
-// user namespace uid 0 still owns them (facts/linux.md section 6).
+// user namespace uid 0 still owns them (docs/facts.md).
 var procReadOnly = [...]string{
 	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/asound", "/proc/scsi",
 	"/proc/mtrr", "/proc/driver", "/proc/tty", "/proc/pressure", "/proc/slabinfo", "/proc/dynamic_debug",

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	flags "flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,7 @@ var planCases = []struct {
 	fs     fakeFS
 	config func(*policy.Config)
 	host   func(*Host)
+	net    Network
 	want   map[string]view
 }{
 	{
@@ -167,6 +169,28 @@ var planCases = []struct {
 		},
 		want: map[string]view{"/run/user/1000/bus": viewNothing, "/run/docker.sock": viewNothing, "/run/opengl-driver/lib": viewHostRead},
 	},
+	{
+		name: "transparent", fs: ordinary(), net: Network{Proxy: true, Transparent: true},
+		host: func(h *Host) { h.ResolvConf, h.HostsFile, h.Hostname = "/etc/resolv.conf", "/etc/hosts", "box" },
+		want: map[string]view{home + "/src/app/x": viewHostWrite},
+	},
+	{
+		// Git's files are the guard's, its hooks folder is a mount still.
+		name: "guard", fs: ordinary(home+"/src/app/.git/config=file", home+"/src/app/.git/hooks/x=file", home+"/src/app/.git/worktrees/w/gitdir=file"),
+		config: func(c *policy.Config) {
+			c.Guard = true
+			for _, n := range []string{"config", "hooks", "worktrees/w/gitdir"} {
+				c.Protected = append(c.Protected, policy.ProtectRule(home+"/src/app/.git/"+n, "git control file"))
+			}
+		},
+		host: func(h *Host) {
+			h.Pins = []string{home + "/src/app/.git", home + "/src/app/.git/worktrees/w"}
+			for _, n := range []string{"config", "hooks", "worktrees/w/gitdir"} {
+				h.Control = append(h.Control, home+"/src/app/.git/"+n)
+			}
+		},
+		want: map[string]view{home + "/src/app/.git/config": viewHostWrite, home + "/src/app/.git/hooks/x": viewHostRead},
+	},
 }
 
 func planCase(t *testing.T, i int) Spec {
@@ -177,7 +201,7 @@ func planCase(t *testing.T, i int) Spec {
 	if c.host != nil {
 		c.host(&h)
 	}
-	return Plan(mustPolicy(t, cfg), h, Command{Args: []string{"true"}})
+	return Plan(mustPolicy(t, cfg), h, Command{Args: []string{"true"}, Net: c.net})
 }
 
 func TestPlanGolden(t *testing.T) {
@@ -187,6 +211,9 @@ func TestPlanGolden(t *testing.T) {
 			var b strings.Builder
 			for _, m := range spec.Mounts {
 				b.WriteString(show(m) + "\n")
+			}
+			if spec.Guard.On {
+				fmt.Fprintf(&b, "guard    %+v\n", spec.Guard)
 			}
 			golden(t, filepath.Join("testdata", "plan", c.name+".golden"), b.String())
 			for path, want := range c.want {

@@ -11,4 +11,6 @@ type Request struct {
 	Temp      policy.TempMode
 	Env       policy.EnvRules
 	Environ   []string // the caller's environment
+	Network   policy.NetworkConfig
+	Guard     bool // names that do not exist yet can be held too
 }

@@ -34,6 +34,8 @@ const (
 	OpProc
 	// OpDev mounts a minimal /dev with its own devpts and shared memory.
 	OpDev
+	// OpReplace shows a read-only file with Data over the file at Target.
+	OpReplace
 )
 
 // Mount is one step. Paths are absolute, clean and real.
@@ -62,4 +64,37 @@ type Spec struct {
 	Dir    string   // the working folder, a real path
 	Mounts []Mount
 	TTY    bool // give the command a terminal of its own
+	Net    Network
+	Guard  Guard
 }
+
+// Guard is what the name guard holds inside; the zero value is no guard. See
+// package guard/rules for the fields.
+type Guard struct {
+	On     bool
+	Roots  []string // writable folders in which names are guarded
+	Exempt []string // writable places in them that are not: caches
+	Paths  []string // further places that must not change
+	Home   string
+	Lifted []string // ids that the user's own settings lift
+}
+
+// Network is what the sandbox's network namespace holds besides its own
+// loopback. The zero value is nothing. Listeners are made inside and handed
+// to the supervisor, which alone can reach anything else.
+type Network struct {
+	// Proxy: a listener for the egress at ProxyAddr.
+	Proxy bool
+	// Transparent: also a TUN device with the default route, a resolver and
+	// the engine's listener, for programs that ignore proxies. A launcher that
+	// cannot make them leaves them out and says why.
+	Transparent bool
+	// Local are loopback ports of which the supervisor gets the listeners too.
+	Local []uint16
+}
+
+// ProxyAddr is where the egress listens inside.
+const ProxyAddr = "127.0.0.1:3128"
+
+// ResolverAddr is the sandbox's own name server.
+const ResolverAddr = "198.18.0.1"

@@ -24,6 +24,8 @@ type Options struct {
 	Command sandbox.Command
 	Backend sandbox.Backend
 	Stdio   sandbox.Stdio
+	// Egress is the way to the network; nil is none, not even a refusal.
+	Egress *Egress
 	// Foreground: the run stands for this process, so its signals are
 	// forwarded and a stopped command stops it too. Libraries leave it off.
 	Foreground bool
@@ -36,6 +38,10 @@ type Result struct {
 	Code int
 	// Reason says why the command did not run; empty if it did.
 	Reason string
+	// Denials are the connections and names that were refused.
+	Denials     []Denial
+	Watched     []sandbox.NameEvent // written names that run code outside later
+	MoreDenials int                 // of those, how many are only counted
 }
 
 // Run starts the command and waits for it. An error means that nothing ran.
@@ -56,7 +62,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			close(watching)
 		}()
 	}
-	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, o.Command), o.Stdio)
+	r.net, err = o.Egress.open(o.Policy, &r.o.Command)
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.net.close()
+	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, r.o.Command), o.Stdio)
 	if o.Foreground {
 		<-watching
 		defer signal.Stop(r.signals)
@@ -65,9 +76,16 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer p.Close()
+	// Nothing is asked of a sandbox that is gone: its descriptor's number may
+	// be another's by then.
+	defer r.net.close()
 	r.p = p
 	defer func() { r.tty.close() }()
-	return r.loop(ctx)
+	res, err := r.loop(ctx)
+	res.Denials, res.MoreDenials = r.net.denials()
+	res.Denials = append(r.names.denied, res.Denials...)
+	res.Watched = r.names.watched
+	return res, err
 }
 
 // Streams says which streams the command gets: the caller's, but no keyboard
@@ -89,25 +107,49 @@ func Streams(s sandbox.Stdio, tty, foregroundRun bool) (sandbox.Stdio, error) {
 	return s, nil
 }
 
-// checkStreams refuses a folder as a standard stream: through it a command
-// could open what the sandbox hides (/proc/self/fd/0/…).
+// checkStreams refuses what a command could use against the boundary: a
+// folder, which opens what the sandbox hides (/proc/self/fd/0/…), and a socket
+// of the host's network, which can be connected anew to anything there.
 func checkStreams(s sandbox.Stdio) error {
 	for i, f := range []*os.File{s.In, s.Out, s.Err} {
+		refuse := func(why, lift string) error {
+			return &policy.RefusedError{What: fmt.Sprintf("standard stream %d", i), Why: why, Lift: lift}
+		}
 		var st unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return &policy.RefusedError{
-				What: fmt.Sprintf("standard stream %d", i), Why: "it is a folder, which would reach past the sandbox",
-				Lift: "redirect it from a file",
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			continue
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFDIR:
+			return refuse("it is a folder, which would reach past the sandbox", "redirect it from a file")
+		case unix.S_IFSOCK:
+			if !settled(int(f.Fd())) {
+				return refuse("it is a socket, which the command could connect to another place, past the sandbox",
+					"put a pipe between, as in: cat | bawn run … | cat")
 			}
 		}
 	}
 	return nil
 }
 
+// settled reports whether a socket leads to its peer for good, as the ends of
+// a UNIX stream do: all others can be connected anew or send elsewhere.
+func settled(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind == unix.SOCK_DGRAM {
+		return false
+	}
+	peer, err := unix.Getpeername(fd)
+	_, local := peer.(*unix.SockaddrUnix)
+	return err == nil && local
+}
+
 type runner struct {
 	o       Options
 	p       sandbox.Process
 	tty     *terminal
+	net     *network
+	names   nameList
 	signals chan os.Signal
 
 	stopSignal unix.Signal // what stopped the command last
@@ -203,6 +245,12 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		}
 	case sandbox.EventStopped:
 		r.stopped(ev.Code)
+	case sandbox.EventNetwork:
+		r.net.serve(ev.Net, r.p)
+	case sandbox.EventName:
+		r.names.add(ev.Name)
+	case sandbox.EventConnected:
+		r.net.connected(ev)
 	case sandbox.EventFailed:
 		return Result{Code: ev.Code, Reason: ev.Reason}, true, nil
 	case sandbox.EventExited:

@@ -136,7 +136,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) 
 		return nil, err
 	}
 	capture.Close()
-	p.stderr = out
+	p.stderr, p.local, p.bwrap = out, spec.Net.Local, true
 	p.endOrphan()
 	if err := p.await(Bwrap); err != nil {
 		return nil, err
@@ -144,12 +144,12 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) 
 	return p, nil
 }
 
-// present drops the masks and pins of names that are not there: bubblewrap
-// would try to create them. Try says that nothing needs protection then.
+// present drops the masks, pins and replacements of names that are not there:
+// bubblewrap would try to create them. Try says that nothing needs them then.
 func present(mounts []sandbox.Mount) []sandbox.Mount {
 	out := make([]sandbox.Mount, 0, len(mounts))
 	for _, m := range mounts {
-		if m.Try && (m.Op == sandbox.OpMask || m.Op == sandbox.OpPin) {
+		if m.Try && (m.Op == sandbox.OpMask || m.Op == sandbox.OpPin || m.Op == sandbox.OpReplace) {
 			var st unix.Stat_t
 			if unix.Lstat(m.Target, &st) == unix.ENOENT {
 				continue
@@ -253,6 +253,9 @@ func BwrapArgs(spec sandbox.Spec, firstFD int) (args, data []string) {
 			add("--perms", perms(m), "--dir", m.Target)
 		case sandbox.OpFile:
 			add("--perms", perms(m), "--file", strconv.Itoa(firstFD+len(data)), m.Target)
+			data = append(data, m.Data)
+		case sandbox.OpReplace:
+			add("--perms", perms(m), "--ro-bind-data", strconv.Itoa(firstFD+len(data)), m.Target)
 			data = append(data, m.Data)
 		case sandbox.OpSymlink:
 			add("--symlink", m.Data, m.Target)

@@ -30,6 +30,8 @@ const (
 // fix is what would let a launcher work on this machine.
 func fix() string {
 	switch {
+	case os.Getenv("BAWN_SANDBOXED") != "":
+		return "this is a bawn sandbox already, in which none can be made: look from outside of it"
 	case procFile("kernel/apparmor_restrict_unprivileged_userns") == "1":
 		return appArmorFix
 	case procFile("user/max_user_namespaces") == "0":

@@ -52,18 +52,21 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if len(spec.Args) == 0 || spec.Args[0] == "" {
 		return nil, errors.New("no command given")
 	}
+	if n := len(spec.Net.Local); n > stage.MaxLocal {
+		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
+	}
 	data, err := sandbox.MarshalSpec(spec)
 	if err != nil {
 		return nil, err
 	}
 	switch b.Launcher {
 	case Native:
-		return b.Early.start(data, spec.TTY, stdio)
+		return b.Early.start(data, spec, stdio)
 	case Bwrap:
 		b.Early.Close()
 		return startBwrap(spec, stdio)
 	}
-	p, err := b.Early.start(data, spec.TTY, stdio)
+	p, err := b.Early.start(data, spec, stdio)
 	var native, bwrap *sandbox.Unavailable
 	if !errors.As(err, &native) {
 		return p, err
@@ -82,6 +85,8 @@ type process struct {
 	spec    int      // the Spec file, until it is described
 	stderr  *os.File // bwrap's own messages
 	pending []sandbox.Event
+	local   []uint16 // Spec.Net.Local
+	bwrap   bool     // pid is bubblewrap, and its child pid 1
 	done    bool
 }
 
@@ -184,7 +189,11 @@ func specFile(data []byte) (int, error) {
 
 // await reads the first message: ready, or why not.
 func (p *process) await(mechanism Launcher) error {
-	ev, err := p.Next()
+	ev, err := p.read()
+	if err == nil && ev.Kind == sandbox.EventNetwork {
+		p.pending = append(p.pending, ev)
+		ev, err = p.read()
+	}
 	switch {
 	case err != nil:
 		reason := p.launcherOutput()
@@ -203,13 +212,19 @@ func (p *process) await(mechanism Launcher) error {
 	return nil
 }
 
-// eventReady never leaves this package.
-const eventReady sandbox.EventKind = 0
-
 // Next implements sandbox.Process.
 func (p *process) Next() (sandbox.Event, error) {
+	if len(p.pending) > 0 {
+		ev := p.pending[0]
+		p.pending = p.pending[1:]
+		return ev, nil
+	}
+	return p.read()
+}
+
+func (p *process) read() (sandbox.Event, error) {
 	buf := make([]byte, 8<<10)
-	oob := make([]byte, unix.CmsgSpace(4))
+	oob := make([]byte, unix.CmsgSpace(4*(stage.MaxLocal+16)))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(p.control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
@@ -218,40 +233,19 @@ func (p *process) Next() (sandbox.Event, error) {
 		if err != nil || n == 0 {
 			return sandbox.Event{}, errors.New("the sandbox ended without a word")
 		}
-		return decodeEvent(buf[:n], oob[:oobn])
+		return p.decode(buf[:n], oob[:oobn])
 	}
-}
-
-func decodeEvent(msg, oob []byte) (sandbox.Event, error) {
-	code := 0
-	if len(msg) > 1 {
-		code = int(msg[1])
-	}
-	switch {
-	case msg[0] == stage.MsgReady:
-		return sandbox.Event{Kind: eventReady}, nil
-	case msg[0] == stage.MsgStarted:
-		return sandbox.Event{Kind: sandbox.EventStarted}, nil
-	case msg[0] == stage.MsgStopped && len(msg) == 2:
-		return sandbox.Event{Kind: sandbox.EventStopped, Code: code}, nil
-	case msg[0] == stage.MsgExited && len(msg) == 2:
-		return sandbox.Event{Kind: sandbox.EventExited, Code: code}, nil
-	case msg[0] == stage.MsgFailed && len(msg) >= 2:
-		return sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: string(msg[2:])}, nil
-	case msg[0] == stage.MsgTTY:
-		cms, err := unix.ParseSocketControlMessage(oob)
-		if err == nil && len(cms) == 1 {
-			if fds, err := unix.ParseUnixRights(&cms[0]); err == nil && len(fds) == 1 {
-				return sandbox.Event{Kind: sandbox.EventTTY, TTY: os.NewFile(uintptr(fds[0]), "terminal")}, nil
-			}
-		}
-	}
-	return sandbox.Event{}, fmt.Errorf("malformed message %q from the sandbox", msg[0])
 }
 
 // Signal implements sandbox.Process.
 func (p *process) Signal(sig int) error {
 	_, err := unix.Write(p.control, []byte{stage.MsgSignal, byte(sig)})
+	return err
+}
+
+// Connect implements sandbox.Process.
+func (p *process) Connect(port uint16) error {
+	_, err := unix.Write(p.control, []byte{stage.MsgConnect, byte(port >> 8), byte(port)})
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 // stageCaps are what the stage needs inside its own user namespace to map
 // its ids and build the boundary; the command gets none. They are ambient
 // because an exec by a user other than 0 would lose them.
-var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_PTRACE}
+var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE}
 
 // forkNative clones this program into new namespaces. The stage maps the ids
 // itself, so that the clone can share memory until its exec: a copy of this
@@ -65,18 +65,19 @@ func (e *Early) Close() {
 }
 
 // start describes the stage that waits, or one started now.
-func (e *Early) start(data []byte, tty bool, stdio sandbox.Stdio) (sandbox.Process, error) {
+func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	var p *process
 	var err error
 	if e != nil && (e.p != nil || e.err != nil) {
 		p, err = e.p, e.err
 		e.p, e.err = nil, nil
 	} else {
-		p, err = forkNative(tty, stdio)
+		p, err = forkNative(spec.TTY, stdio)
 	}
 	if err != nil {
 		return nil, err
 	}
+	p.local = spec.Net.Local
 	if err := p.describe(data); err != nil {
 		_ = p.Close()
 		return nil, err

@@ -38,7 +38,9 @@ func TestA130_A131_Environment(t *testing.T) {
 			}
 			for _, e := range secret {
 				name, value, _ := strings.Cut(e, "=")
-				if strings.Contains(r.Stdout, value) || strings.Contains(own, "\n"+name+"=") {
+				// The sandbox sets proxies of its own.
+				there := strings.Contains(own, "\n"+name+"=") && !strings.HasSuffix(strings.ToUpper(name), "_PROXY")
+				if strings.Contains(r.Stdout, value) || there {
 					t.Errorf("%s: %s is there", m.name, name)
 				}
 			}

@@ -27,11 +27,25 @@ func notRan(t *testing.T, b *Box, what string) {
 	}
 }
 
+// byMounts are the flags with which only mounts hold names, as they also do
+// below the guard.
+var byMounts = []string{"--guard", "off"}
+
+// eachGuard runs a case by mounts alone and with the name guard. The errnos
+// are those of a read-only mount, of a mount point, or the guard's.
+func eachGuard(t *testing.T, f func(t *testing.T, l string, guard bool, flags []string, rofs, busy string)) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		t.Run("mounts", func(t *testing.T) { f(t, l, false, byMounts, "EROFS", "EBUSY") })
+		t.Run("guard", func(t *testing.T) { f(t, l, true, nil, "EACCES", "EACCES") })
+	})
+}
+
 // A53, A57, A149: the control files of a repository that exist at the start
 // cannot be changed, replaced or moved away, and git works nevertheless.
 func TestA53_A57_A149_GitControlFiles(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	eachGuard(t, func(t *testing.T, l string, guard bool, flags []string, rofs, busy string) {
 		b := New(t, l)
+		b.Flags = flags
 		b.Env = []string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@x", "GIT_CONFIG_NOSYSTEM=1"}
 		git(t, b, "init", "-q", ".")
 		git(t, b, "config", "core.hooksPath", ".githooks") // A57, with the folder there
@@ -41,21 +55,25 @@ func TestA53_A57_A149_GitControlFiles(t *testing.T) {
 		git(t, b, "commit", "-q", "-m", "first")
 		g := b.Workspace + "/.git"
 		hook := "#!/bin/sh\ntouch " + b.Workspace + "/RAN\n"
+		before := listing(t, g+"/config", g+"/hooks", b.Workspace+"/.githooks")
 		p := probeIn(t, b)
 		for _, f := range []string{g + "/config", b.Workspace + "/.githooks/README"} {
-			p.want("EROFS", "write", f)
-			p.want("EROFS", "truncate", f)
-			p.want("EBUSY|EROFS", "unlink", f)
-			p.want("EBUSY|EROFS|EXDEV", "rename", f, b.Workspace+"/moved")
+			p.want(rofs, "write", f)
+			p.want(rofs, "truncate", f)
+			if !guard || f != g+"/config" { // the guard holds who makes the name again
+				p.want("EBUSY|EROFS", "unlink", f)
+			}
+			p.want(busy+"|EROFS|EXDEV", "rename", f, b.Workspace+"/moved")
+			p.want("EXDEV|EROFS|EACCES", "link", f, b.Workspace+"/linked")
 		}
 		p.want("ok", "fill", b.Workspace+"/evil", strings.ReplaceAll(evil(b), "\n", " "))
-		p.want("EBUSY|EROFS|EXDEV", "rename", b.Workspace+"/evil", g+"/config")
-		p.want("EBUSY|EROFS|EXDEV", "exchange", b.Workspace+"/evil", g+"/config")
-		p.want("EROFS", "creat", g+"/hooks/post-checkout")
-		p.want("EROFS", "creat", b.Workspace+"/.githooks/pre-commit")
-		p.want("EBUSY", "rename", g, b.Workspace+"/.git2")
-		p.want("EBUSY", "rename", g+"/hooks", g+"/hooks2")
-		p.want("EBUSY", "rename", b.Workspace+"/.githooks", b.Workspace+"/.githooks2")
+		p.want(busy+"|EROFS|EXDEV", "rename", b.Workspace+"/evil", g+"/config")
+		p.want(busy+"|EROFS|EXDEV", "exchange", b.Workspace+"/evil", g+"/config")
+		p.want(rofs, "creat", g+"/hooks/post-checkout")
+		p.want(rofs, "creat", b.Workspace+"/.githooks/pre-commit")
+		p.want(busy, "rename", g, b.Workspace+"/.git2")
+		p.want(busy, "rename", g+"/hooks", g+"/hooks2")
+		p.want(busy, "rename", b.Workspace+"/.githooks", b.Workspace+"/.githooks2")
 		p.want("ok", "creat", g+"/description2")
 		p.end()
 		r := b.Sh(t, `exec 2>&1; echo '`+hook+`' >.git/hooks/pre-commit; echo '`+hook+`' >.githooks/pre-commit; git config core.fsmonitor ./x && echo CONFIGURED
@@ -63,6 +81,7 @@ cp -r .git .git2 && echo '[core] fsmonitor = ./x' >>.git2/config; mv .git .git3;
 		if strings.Contains(r.Stdout, "CONFIGURED") {
 			t.Error("git config passed")
 		}
+		sameListing(t, before, listing(t, g+"/config", g+"/hooks", b.Workspace+"/.githooks"))
 		notRan(t, b, "control files")
 	})
 	// The twin: git itself works inside.
@@ -136,8 +155,9 @@ echo x >.git/new; echo x >.git/objects/new; git -c user.name=a -c user.email=a@x
 // A146: in a linked worktree the main checkout is not writable, nor are its
 // hooks and settings; commit works.
 func TestA146_LinkedWorktree(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	eachGuard(t, func(t *testing.T, l string, guard bool, flags []string, rofs, busy string) {
 		b := New(t, l)
+		b.Flags = flags
 		b.Env = []string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@x", "GIT_CONFIG_NOSYSTEM=1"}
 		main := b.Workspace
 		git(t, b, "init", "-q", ".")
@@ -147,19 +167,30 @@ func TestA146_LinkedWorktree(t *testing.T) {
 		wt := filepath.Dir(main) + "/wt"
 		git(t, b, "worktree", "add", "-q", wt)
 		b.Workspace = wt
+		held := []string{main + "/.git/config", main + "/.git/hooks", main + "/.git/worktrees/wt/commondir", wt + "/.git"}
+		before := listing(t, held...)
 		p := probeIn(t, b)
 		p.want("EROFS", "write", main+"/README")
 		p.want("EROFS", "creat", main+"/new")
-		p.want("EROFS", "creat", main+"/.git/hooks/post-merge")
-		p.want("EROFS", "write", main+"/.git/config")
-		p.want("EBUSY|EROFS", "unlink", main+"/.git/config")
-		p.want("EBUSY|EROFS|EXDEV", "rename", main+"/.git", main+"/.git2")
-		p.want("EROFS", "write", main+"/.git/worktrees/wt/commondir")
-		p.want("EROFS", "write", main+"/.git/worktrees/wt/gitdir")
-		p.want("EROFS", "write", wt+"/.git")
-		p.want("EBUSY|EROFS", "unlink", wt+"/.git")
+		p.want(rofs, "creat", main+"/.git/hooks/post-merge")
+		p.want(rofs, "write", main+"/.git/config")
+		p.want(busy+"|EROFS|EXDEV", "rename", main+"/.git", main+"/.git2")
+		if guard {
+			// Git writes these in place: whatever is written, they get what is right.
+			p.want("ok", "fill", main+"/.git/worktrees/wt/commondir", "/tmp/x")
+			p.want("ok", "fill", wt+"/.git", "gitdir: /tmp/x")
+			p.want("EACCES", "rename", wt+"/README", wt+"/.git")
+			p.want("EACCES", "rename", wt+"/README", main+"/.git/worktrees/wt/commondir")
+		} else {
+			p.want("EBUSY|EROFS", "unlink", main+"/.git/config")
+			p.want("EROFS", "write", main+"/.git/worktrees/wt/commondir")
+			p.want("EROFS", "write", main+"/.git/worktrees/wt/gitdir")
+			p.want("EROFS", "write", wt+"/.git")
+			p.want("EBUSY|EROFS", "unlink", wt+"/.git")
+		}
 		p.want("ok", "read", main+"/README")
 		p.end()
+		sameListing(t, before, listing(t, held...))
 		b.Sh(t, "echo 2 >README && git add README && git commit -q -m second && git status").OK(t)
 		if out := git(t, b, "log", "--oneline"); !strings.Contains(out, "second") {
 			t.Errorf("log: %s", out)

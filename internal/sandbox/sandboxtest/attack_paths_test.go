@@ -39,8 +39,9 @@ func TestA65_PrefixWithoutSeparator(t *testing.T) {
 // disks, one is mounted; everywhere, names that differ in case are what the
 // file system says: their own files, which the host's git never looks at.
 func TestA67_CaseInsensitive(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	eachGuard(t, func(t *testing.T, l string, _ bool, flags []string, rofs, _ string) {
 		b := New(t, l)
+		b.Flags = flags
 		if dir := casefoldDisk(t); dir != "" {
 			b.Workspace = dir
 		}
@@ -48,9 +49,9 @@ func TestA67_CaseInsensitive(t *testing.T) {
 		Write(t, b.Workspace+"/.claude/settings.json", "{}")
 		Write(t, b.Workspace+"/.git/hooks/pre-commit.sample", "x")
 		p := probeIn(t, b)
-		p.want("EROFS", "creat", b.Workspace+"/.git/hooks/pre-commit")
-		p.want("EROFS", "write", b.Workspace+"/.git/config")
-		p.want("EROFS", "write", b.Workspace+"/.claude/settings.json")
+		p.want(rofs, "creat", b.Workspace+"/.git/hooks/pre-commit")
+		p.want(rofs, "write", b.Workspace+"/.git/config")
+		p.want(rofs, "write", b.Workspace+"/.claude/settings.json")
 		for _, upper := range []string{"/.GIT/hooks/pre-commit", "/.Git/Hooks/pre-commit", "/.CLAUDE/settings.json"} {
 			p.do("mkdir", filepath.Dir(filepath.Dir(b.Workspace+upper)))
 			p.do("mkdir", filepath.Dir(b.Workspace+upper))

@@ -11,13 +11,18 @@ import (
 	"testing"
 )
 
-// protectedGit tries to change what git runs or reads config from.
+// protectedGit tries to change what git runs or reads config from, and
+// mountedGit what the guard lets git itself do in a harmless way.
 const protectedGit = `r=0; for f in hooks/post-merge hooks/pre-commit.sample config; do
   if echo x >>$G/$f; then echo "written: $f"; r=1; fi; done 2>/dev/null
-if git config user.name evil 2>/dev/null; then echo 'written by git: config'; r=1; fi
+if git config core.fsmonitor ./evil 2>/dev/null; then echo 'written by git: config'; r=1; fi
 if mv $G/hooks $G/h2 2>/dev/null; then echo moved: hooks; r=1; fi
-if rm -rf $G/config 2>/dev/null; then echo removed: config; r=1; fi
 if mv $G $G.old 2>/dev/null; then echo moved: $G; r=1; fi
+test $r = 0
+`
+
+const mountedGit = `if git config user.name evil 2>/dev/null; then echo 'written by git: config'; r=1; fi
+if rm -rf $G/config 2>/dev/null; then echo removed: config; r=1; fi
 exit $r`
 
 // gitBox is a box whose environment makes git work the same everywhere.
@@ -39,6 +44,8 @@ func TestB11_ControlFilesHold(t *testing.T) {
 		before := Host(t, b, `cat .git/config; ls -lR .git/hooks`).OK(t)
 		b.Run(t, bash(`git commit -q --allow-empty -m two; git branch -D side; git switch -c new`)...).OK(t)
 		b.Run(t, bash("G=.git\n"+protectedGit)...).OK(t)
+		b.Flags = byMounts
+		b.Run(t, bash("G=.git\n"+protectedGit+mountedGit)...).OK(t)
 		if after := Host(t, b, `cat .git/config; ls -lR .git/hooks`).OK(t); after != before {
 			t.Errorf("control files changed: %+v", after)
 		}
@@ -55,14 +62,21 @@ func TestA146_WorktreeGrantsNotTheCheckout(t *testing.T) {
 		b := gitBox(t, l, `mkdir ../m; cd ../m; `+smallRepo+`git worktree add -q -b wt ../wt`)
 		root := filepath.Dir(b.Workspace)
 		b.Workspace = root + "/wt"
-		const seen = `cat ../m/README ../m/.git/config .git; ls -lR ../m/.git/hooks; ls -A ../m`
+		const seen = `cat ../m/README ../m/.git/config ../m/.git/worktrees/wt/commondir .git; ls -lR ../m/.git/hooks; ls -A ../m`
 		before := Host(t, b, seen).OK(t)
 		b.Run(t, bash(`echo x >x; git add x; git commit -qm two`)...).OK(t)
-		for _, target := range []string{"README", "new", ".git/hooks/post-merge", ".git/config", ".git/worktrees/wt/commondir", ".git/worktrees/wt/gitdir"} {
+		for _, target := range []string{"README", "new", ".git/hooks/post-merge", ".git/config"} {
+			wantRefused(t, "a write to ../m/"+target, b.Sh(t, "echo x >../m/"+target))
+		}
+		// The guard writes the right pointer, whatever is written.
+		b.Sh(t, "echo gitdir: /x >.git; echo /x >../m/.git/worktrees/wt/commondir").OK(t)
+		b.Run(t, bash("G=../m/.git\n"+protectedGit)...).OK(t)
+		b.Flags = byMounts
+		for _, target := range []string{".git/hooks/post-merge", ".git/config", ".git/worktrees/wt/commondir", ".git/worktrees/wt/gitdir"} {
 			wantRefused(t, "a write to ../m/"+target, b.Sh(t, "echo x >../m/"+target))
 		}
 		wantRefused(t, "a new pointer", b.Sh(t, "echo gitdir: /x >.git"))
-		b.Run(t, bash("G=../m/.git\n"+protectedGit)...).OK(t)
+		b.Run(t, bash("G=../m/.git\n"+protectedGit+mountedGit)...).OK(t)
 		if after := Host(t, b, seen).OK(t); after != before {
 			t.Errorf("changed: %+v\nwas: %+v", after, before)
 		}

@@ -40,6 +40,7 @@ func stepError(m sandbox.Mount, err error) error {
 		sandbox.OpTmpfs: "mount a private folder at", sandbox.OpSkeleton: "show a skeleton of", sandbox.OpBind: "bind",
 		sandbox.OpPin: "pin", sandbox.OpDir: "make folder", sandbox.OpFile: "make file", sandbox.OpSymlink: "make link",
 		sandbox.OpMask: "mask", sandbox.OpSeal: "seal", sandbox.OpProc: "mount", sandbox.OpDev: "mount",
+		sandbox.OpReplace: "replace",
 	}
 	if int(m.Op) >= len(what) {
 		return fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
@@ -203,6 +204,8 @@ func (b *builder) step(i int, m sandbox.Mount) error {
 		return b.entry(m)
 	case sandbox.OpMask:
 		return b.mask(m)
+	case sandbox.OpReplace:
+		return b.replace(m)
 	case sandbox.OpSeal:
 		attr := unix.MountAttr{Attr_set: attrRO}
 		return mountSetattr(unix.AT_FDCWD, m.Target, 0, attr)

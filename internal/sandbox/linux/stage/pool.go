@@ -61,3 +61,13 @@ func (p *pool) folder(mode uint32) (int, error) {
 	}
 	return openTree(p.dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
+
+// file makes a new file and returns a detached mount of it alone.
+func (p *pool) file(mode uint32, content string) (int, error) {
+	name := strconv.Itoa(p.n)
+	p.n++
+	if err := writeFile(p.dir, name, mode, content); err != nil {
+		return -1, err
+	}
+	return openTree(p.dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}

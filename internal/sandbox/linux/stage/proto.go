@@ -55,9 +55,16 @@ const (
 	MsgFailed  = 'E' // stage: exit code byte, then the reason
 	MsgStopped = 'T' // stage: the command was stopped by a signal
 	MsgExited  = 'X' // stage: exit code byte
+	MsgNetwork = 'N' // stage: count, a netns.Kind for each descriptor, then a line for each thing that is missing
+	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
+	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
 	MsgSpec    = 'D' // supervisor: the Spec file is complete
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 )
+
+// MaxLocal bounds Spec.Net.Local: one packet carries at most 253 descriptors
+// (unix(7)).
+const MaxLocal = 200
 
 // CodeUnavailable in MsgFailed means that namespaces or mounts are not
 // permitted here at all, so that another launcher may be tried. Any other

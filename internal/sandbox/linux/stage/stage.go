@@ -84,14 +84,22 @@ func run(mark Mark) int {
 		return report(err)
 	}
 	if mark.Launcher == Native {
+		if err := network(spec.Net, true); err != nil {
+			return report(err)
+		}
 		if err := build(spec.Mounts); err != nil {
 			return report(err)
 		}
-		if err := loopbackUp(); err != nil {
-			return report(fmt.Errorf("bring up loopback: %w", err))
+		if err := ownNull(); err != nil {
+			return report(err)
 		}
-	} else if err := verify(spec.Mounts); err != nil {
-		return report(err)
+	} else {
+		if err := verify(spec.Mounts); err != nil {
+			return report(err)
+		}
+		if err := network(spec.Net, false); err != nil {
+			return report(err)
+		}
 	}
 	if err := enter(spec.Dir); err != nil {
 		return report(err)
@@ -106,7 +114,7 @@ func run(mark Mark) int {
 		}
 	}
 	resetSignals()
-	pid, err := start(spec, tty)
+	pid, names, err := start(spec, tty)
 	if err != nil {
 		return report(err)
 	}
@@ -119,7 +127,7 @@ func run(mark Mark) int {
 		deliver(pid, sig)
 	}
 	go control(pid)
-	return reap(pid)
+	return reap(pid, names)
 }
 
 // sealDescriptors closes what the launcher did not mean to hand over, and
@@ -202,6 +210,32 @@ func enter(dir string) error {
 	return nil
 }
 
+// ownNull puts the sandbox's /dev/null in the place of the host's among the
+// command's streams: through a descriptor of that one root's fchmod would
+// reach the host.
+func ownNull() error {
+	for fd := range 3 {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(1, 3) {
+			continue
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		if err != nil {
+			return fmt.Errorf("standard stream %d: %w", fd, err)
+		}
+		null, err := unix.Open("/dev/null", flags&(unix.O_ACCMODE|unix.O_APPEND)|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("standard stream %d: %w", fd, err)
+		}
+		err = unix.Dup3(null, fd, 0)
+		_ = unix.Close(null)
+		if err != nil {
+			return fmt.Errorf("standard stream %d: %w", fd, err)
+		}
+	}
+	return nil
+}
+
 // releaseStreams lets go of the command's streams, so that whoever reads
 // them sees the end when the command closes its own.
 func releaseStreams() error {
@@ -220,7 +254,7 @@ func releaseStreams() error {
 
 // reap waits for the command and for every orphan that pid 1 inherits. When
 // the command ends so does pid 1, and the kernel ends the rest.
-func reap(pid int) int {
+func reap(pid int, names *teller) int {
 	for {
 		var st unix.WaitStatus
 		p, err := unix.Wait4(-1, &st, unix.WUNTRACED, nil)
@@ -232,9 +266,11 @@ func reap(pid int) int {
 		case st.Stopped():
 			_ = send(MsgStopped, byte(st.StopSignal()))
 		case st.Exited():
+			names.end()
 			_ = send(MsgExited, byte(st.ExitStatus()))
 			return st.ExitStatus()
 		case st.Signaled():
+			names.end()
 			_ = send(MsgExited, byte(128+st.Signal()))
 			return 128 + int(st.Signal())
 		}
@@ -252,6 +288,8 @@ func control(pid int) {
 			os.Exit(125)
 		case n == 2 && buf[0] == MsgSignal:
 			deliver(pid, syscall.Signal(buf[1]))
+		case n == 3 && buf[0] == MsgConnect:
+			connectInside(uint16(buf[1])<<8 | uint16(buf[2]))
 		}
 	}
 }

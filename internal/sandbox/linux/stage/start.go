@@ -19,12 +19,20 @@ import (
 
 // start confines the calling thread and forks the command from it. Pid 1 goes on from this thread, so what
 // reads the supervisor's messages later is no more privileged than the
-// command, but for being out of its sight.
-func start(spec sandbox.Spec, tty *terminal) (pid int, err error) {
+// command, but for being out of its sight. t is nil without the name guard.
+func start(spec sandbox.Spec, tty *terminal) (pid int, t *teller, err error) {
 	if err := confine(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return spawn(spec, tty)
+	if spec.Guard.On {
+		listener, err := installGuard()
+		if err != nil {
+			return 0, nil, err
+		}
+		t = serveGuard(listener, spec.Guard)
+	}
+	pid, err = spawn(spec, tty)
+	return pid, t, err
 }
 
 // confine takes from the calling thread all it could use against the

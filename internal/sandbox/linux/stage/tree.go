@@ -120,12 +120,30 @@ func (b *builder) entry(m sandbox.Mount) error {
 	if m.Data == "" {
 		return mkfile(parent, name, m.Mode)
 	}
-	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, m.Mode)
+	return writeFile(parent, name, m.Mode, m.Data)
+}
+
+// replace shows a file of the sandbox's own in the place of the host's.
+func (b *builder) replace(m sandbox.Mount) error {
+	tree, err := b.frame.file(m.Mode, m.Data)
+	if err != nil {
+		return err
+	}
+	defer closeFD(tree)
+	if err := mountSetattr(tree, "", unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: attrRO}); err != nil {
+		return err
+	}
+	return b.attach(tree, m.Target, false)
+}
+
+// writeFile makes a new file with this content in a folder of ours.
+func writeFile(parent int, name string, mode uint32, content string) error {
+	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
 	defer closeFD(fd)
-	for data := []byte(m.Data); len(data) > 0; {
+	for data := []byte(content); len(data) > 0; {
 		n, err := unix.Write(fd, data)
 		if err != nil {
 			return err
@@ -224,7 +242,11 @@ func (b *builder) mountDev() error {
 	}
 	defer closeFD(dir)
 	for i, d := range devNodes {
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE}
+		// Read-only stops no write to the device, but root's chmod of it, which
+		// would be the host's.
+		attr := unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
+		}
 		if err := mountSetattr(b.dev[i], "", unix.AT_EMPTY_PATH, attr); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func needs(mounts []sandbox.Mount) (map[string]need, error) {
 			if !policy.Inside(m.Target, "/proc") {
 				n[m.Target] = needNothing
 			}
-		case sandbox.OpPin, sandbox.OpDir, sandbox.OpFile, sandbox.OpSymlink, sandbox.OpSeal:
+		case sandbox.OpPin, sandbox.OpDir, sandbox.OpFile, sandbox.OpSymlink, sandbox.OpSeal, sandbox.OpReplace:
 		default:
 			return nil, fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
 		}

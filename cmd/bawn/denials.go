@@ -1,0 +1,67 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bawn/internal/policy"
+	"bawn/internal/session"
+)
+
+// maxDenialLines is how many denials a run tells about.
+const maxDenialLines = 8
+
+// printDenials says what the policy refused, one line each.
+func printDenials(r session.Result) {
+	for i, d := range r.Denials {
+		if i == maxDenialLines {
+			warn("and %d more denials", len(r.Denials)-i+r.MoreDenials)
+			return
+		}
+		who, times, lift := "", "", ""
+		if d.Command != "" {
+			who = " to " + printable(d.Command)
+		}
+		if d.Count > 1 {
+			times = " (" + strconv.Itoa(d.Count) + " times)"
+		}
+		if d.Rule.Lift != "" {
+			lift = "; " + d.Rule.Lift
+		}
+		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, lift)
+	}
+}
+
+// printWatched says in one line which names the command wrote that run code
+// outside later.
+func printWatched(r session.Result) {
+	var names []string
+	dir, _ := os.Getwd()
+	for _, e := range r.Watched {
+		name := e.Path
+		if dir != "" && policy.Inside(name, dir) {
+			name, _ = filepath.Rel(dir, name)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	list, more := names, ""
+	if n := len(names) - maxDenialLines; n > 0 {
+		list, more = names[:maxDenialLines], fmt.Sprintf(" and %d more", n)
+	}
+	what := "names that run"
+	if len(names) == 1 {
+		what = "name that runs"
+	}
+	warn("wrote %d %s code outside later: %s%s", len(names), what, strings.Join(list, ", "), more)
+}

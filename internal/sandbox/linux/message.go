@@ -1,0 +1,123 @@
+//go:build linux
+
+package linux
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/stage"
+	"bawn/internal/sandbox/linux/stage/netns"
+)
+
+// eventReady never leaves this package.
+const eventReady sandbox.EventKind = 0
+
+// decode reads one message of the stage. Descriptors of a message that is
+// not understood are closed.
+func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
+	fds := rights(oob)
+	code := 0
+	if len(msg) > 1 {
+		code = int(msg[1])
+	}
+	switch {
+	case msg[0] == stage.MsgReady:
+		return sandbox.Event{Kind: eventReady}, nil
+	case msg[0] == stage.MsgStarted:
+		return sandbox.Event{Kind: sandbox.EventStarted}, nil
+	case msg[0] == stage.MsgStopped && len(msg) == 2:
+		return sandbox.Event{Kind: sandbox.EventStopped, Code: code}, nil
+	case msg[0] == stage.MsgExited && len(msg) == 2:
+		return sandbox.Event{Kind: sandbox.EventExited, Code: code}, nil
+	case msg[0] == stage.MsgFailed && len(msg) >= 2:
+		return sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: string(msg[2:])}, nil
+	case msg[0] == stage.MsgTTY && len(fds) == 1:
+		return sandbox.Event{Kind: sandbox.EventTTY, TTY: os.NewFile(uintptr(fds[0]), "terminal")}, nil
+	case msg[0] == stage.MsgConnect && len(fds) == 1:
+		return sandbox.Event{Kind: sandbox.EventConnected, File: os.NewFile(uintptr(fds[0]), "connection")}, nil
+	case msg[0] == stage.MsgConnect && len(fds) == 0:
+		return sandbox.Event{Kind: sandbox.EventConnected, Reason: string(msg[1:])}, nil
+	case msg[0] == stage.MsgName && len(msg) > 2 && len(fds) == 0:
+		if n, ok := nameEvent(string(msg[1:])); ok {
+			return sandbox.Event{Kind: sandbox.EventName, Name: n}, nil
+		}
+	case msg[0] == stage.MsgNetwork && len(msg) >= 2 && len(msg) >= 2+code && code == len(fds):
+		if net, ok := p.sockets(msg[2:2+code], fds); ok {
+			net.Reason = string(msg[2+code:])
+			return sandbox.Event{Kind: sandbox.EventNetwork, Net: net}, nil
+		}
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	return sandbox.Event{}, fmt.Errorf("malformed message %q from the sandbox", msg[0])
+}
+
+// nameEvent reads what the guard said about one name.
+func nameEvent(text string) (*sandbox.NameEvent, bool) {
+	f := strings.Split(text[1:], "\x00")
+	if len(f) != 9 || f[8] != "" {
+		return nil, false
+	}
+	pid, err := strconv.Atoi(f[0])
+	return &sandbox.NameEvent{
+		Allowed: text[0] == '+', PID: pid, Command: f[1], Op: f[2], Path: f[3],
+		Rule: policy.Rule{ID: f[4], Text: f[5], Lift: f[6]}, Reason: f[7],
+	}, err == nil
+}
+
+// rights are the descriptors that came with a message.
+func rights(oob []byte) []int {
+	if len(oob) == 0 {
+		return nil
+	}
+	var out []int
+	cms, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range cms {
+		fds, err := unix.ParseUnixRights(&cms[i])
+		if err == nil {
+			out = append(out, fds...)
+		}
+	}
+	return out
+}
+
+// sockets puts the descriptors where their kinds say.
+func (p *process) sockets(kinds []byte, fds []int) (*sandbox.Sockets, bool) {
+	s := &sandbox.Sockets{Local: map[uint16]*os.File{}}
+	local := 0
+	for i, k := range kinds {
+		f := os.NewFile(uintptr(fds[i]), "sandbox socket")
+		switch netns.Kind(k) {
+		case netns.Proxy:
+			s.Proxy = f
+		case netns.TUN:
+			s.TUN = f
+		case netns.Relay:
+			s.Relay = f
+		case netns.DNSPacket:
+			s.DNSPackets = append(s.DNSPackets, f)
+		case netns.DNSStream:
+			s.DNSStreams = append(s.DNSStreams, f)
+		case netns.LocalPort:
+			if local >= len(p.local) {
+				return nil, false
+			}
+			s.Local[p.local[local]] = f
+			local++
+		default:
+			return nil, false
+		}
+	}
+	return s, true
+}

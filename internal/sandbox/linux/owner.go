@@ -1,0 +1,107 @@
+//go:build linux
+
+package linux
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxOwners bounds how many processes of a sandbox are looked at.
+const maxOwners = 4096
+
+// Owner implements sandbox.Process: it finds the socket with this local
+// address in the sandbox's network namespace, and the process that holds it.
+func (p *process) Owner(peer netip.AddrPort) (pid int, command string) {
+	root := "/proc/" + strconv.Itoa(p.pid)
+	inside := p.pid
+	if c := children(p.pid); p.bwrap && len(c) > 0 {
+		inside = c[0] // bubblewrap itself stays outside
+		root = "/proc/" + strconv.Itoa(inside)
+	}
+	inode := ""
+	for _, f := range []string{"/net/tcp", "/net/tcp6"} {
+		table, err := os.ReadFile(root + f)
+		if err != nil {
+			continue
+		}
+		if inode = socketInode(string(table), peer); inode != "" {
+			break
+		}
+	}
+	if inode == "" {
+		return 0, ""
+	}
+	want := "socket:[" + inode + "]"
+	queue := []int{inside}
+	for n := 0; n < len(queue) && n < maxOwners; n++ {
+		queue = append(queue, children(queue[n])...)
+		dir := "/proc/" + strconv.Itoa(queue[n])
+		fds, err := os.ReadDir(dir + "/fd")
+		if err != nil {
+			continue // gone, or not dumpable
+		}
+		for _, fd := range fds {
+			if l, err := os.Readlink(dir + "/fd/" + fd.Name()); err == nil && l == want {
+				name, _ := os.ReadFile(dir + "/comm")
+				return queue[n], strings.TrimSuffix(string(name), "\n")
+			}
+		}
+	}
+	return 0, ""
+}
+
+// children are the processes that pid started and has not waited for.
+func children(pid int) (out []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, t := range tasks {
+		list, err := os.ReadFile(dir + "/" + t.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, f := range strings.Fields(string(list)) {
+			if n, err := strconv.Atoi(f); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// socketInode finds a local address in a table of /proc/net (proc(5)).
+func socketInode(table string, peer netip.AddrPort) string {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 10 {
+			continue
+		}
+		if a, ok := tableAddr(f[1]); ok && a == peer && f[9] != "0" {
+			return f[9]
+		}
+	}
+	return ""
+}
+
+// tableAddr reads an address as the kernel prints it: 32-bit words in the
+// machine's order (little endian on every platform that bawn runs on).
+func tableAddr(s string) (netip.AddrPort, bool) {
+	host, port, _ := strings.Cut(s, ":")
+	b, err := hex.DecodeString(host)
+	if err != nil || len(b)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		slices.Reverse(b[i : i+4])
+	}
+	addr, ok := netip.AddrFromSlice(b)
+	n, err := strconv.ParseUint(port, 16, 16)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), ok && err == nil
+}

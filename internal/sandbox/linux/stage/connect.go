@@ -1,0 +1,48 @@
+//go:build linux
+
+package stage
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// connectInside answers the supervisor's MsgConnect: what waits outside for a
+// published port gets a socket of this network namespace, connected to the
+// port on one of the two loopbacks.
+func connectInside(port uint16) {
+	fd, err := dialLoopback(unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+	if err != nil {
+		var err6 error
+		fd, err6 = dialLoopback(unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}})
+		if err6 != nil {
+			refuse(port, err)
+			return
+		}
+	}
+	defer unix.Close(fd)
+	// The command can exhaust what its user may have on the way
+	// (ETOOMANYREFS). The supervisor counts answers: each request gets one.
+	if err := unix.Sendmsg(ControlFD, []byte{MsgConnect}, unix.UnixRights(fd), nil, 0); err != nil {
+		refuse(port, err)
+	}
+}
+
+func refuse(port uint16, err error) {
+	_ = send(MsgConnect, fmt.Appendf(nil, "port %d inside: %v", port, err)...)
+}
+
+// dialLoopback does not wait: on loopback a connection is there, refused, or
+// in the queue of a server that is busy, which is the caller's to wait for.
+func dialLoopback(family int, to unix.Sockaddr) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, to); err != nil && err != unix.EINPROGRESS {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}

@@ -1,0 +1,100 @@
+//go:build linux
+
+package stage
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/guard"
+	"bawn/internal/sandbox/linux/guard/rules"
+)
+
+// serveGuard answers for the names that the command makes or changes. It runs
+// for as long as anything in the sandbox does; without it calls would fail, so
+// an end by an error ends the run.
+func serveGuard(listener int, g sandbox.Guard) *teller {
+	r := rules.New(rules.Config{Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths, Lifted: g.Lifted})
+	t := &teller{told: map[string]bool{}, queue: make(chan []byte, maxTold), sent: make(chan struct{})}
+	go t.send()
+	go func() {
+		if err := guard.Serve(listener, r, t.note); err != nil {
+			os.Exit(report(err))
+		}
+	}()
+	return t
+}
+
+// maxTold bounds the names that the supervisor is told of in one run.
+const maxTold = 256
+
+// teller passes the guard's events on, each once. The guard must not wait for
+// a supervisor that is slow to read.
+type teller struct {
+	mu    sync.Mutex
+	told  map[string]bool
+	ended bool
+	queue chan []byte
+	sent  chan struct{} // closed when all is sent
+}
+
+func (t *teller) note(e guard.Event) {
+	if e.Allowed && !strings.HasPrefix(e.Rule.ID, "watch:") {
+		return // git's config, seen and found harmless
+	}
+	key := e.Rule.ID + "\x00" + e.Path
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended || t.told[key] || len(t.told) >= maxTold {
+		return
+	}
+	t.told[key] = true
+	msg := []byte{MsgName, '-'}
+	if e.Allowed {
+		msg[1] = '+'
+	}
+	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, e.Rule.Text, e.Rule.Lift, e.Reason} {
+		msg = append(append(msg, f...), 0)
+	}
+	if len(msg) <= maxName {
+		t.queue <- msg // never full: one place for each that is told
+	}
+}
+
+// maxName bounds one message: a path, its rule and the reason.
+const maxName = 7 << 10
+
+func (t *teller) send() {
+	for msg := range t.queue {
+		_ = send(msg[0], msg[1:]...)
+	}
+	close(t.sent)
+}
+
+// end waits until all that the command did is told: what it was refused last
+// is often why it ended.
+func (t *teller) end() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	if !t.ended {
+		t.ended = true
+		close(t.queue)
+	}
+	t.mu.Unlock()
+	<-t.sent
+}
+
+// installGuard puts the calling thread under the guard's filter.
+func installGuard() (int, error) {
+	fd, err := guard.Install()
+	if err != nil {
+		return -1, fmt.Errorf("%w; --guard off runs without it", err)
+	}
+	return fd, nil
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"bawn/internal/policy"
+)
+
+// threat is a way by which a command makes the host's git run a program
+// afterwards (docs/facts.md).
+type threat struct {
+	name  string
+	setup string // on the host, before
+	plant string // inside; each command may fail
+	host  string // what the host does later
+	// mounts hold it without the guard, since the name is there at the start.
+	mounts bool
+}
+
+// threatTools make what threats plant. All of it runs the canary, which
+// leaves RAN.
+const threatTools = `
+evil() { printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = "touch %s/ws/RAN; false"\n' "$ROOT"; }
+hook() { printf '#!/bin/sh\ntouch %s/ws/RAN\n' "$ROOT"; }
+put() { mkdir -p "$(dirname "$1")"; cat >"$1"; chmod +x "$1"; }
+layout() { mkdir -p "$1/objects" "$1/refs/heads"; echo ref: refs/heads/main >"$1/HEAD"; }
+`
+
+// evilCopy is another git directory with the canary, made before the run.
+const evilCopy = `cp -r .git other; evil >>other/config
+`
+
+const (
+	checkout = "git checkout -q -b new"
+	subSetup = `git init -q -b main ../lib; git -C ../lib commit -q --allow-empty -m x
+git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -qm sub
+`
+)
+
+var threats = []threat{
+	{"config", "", `evil >>.git/config`, "git status", true},
+	{"config replaced", "", `evil >c; mv -f c .git/config`, "git status", true},
+	{"config exchanged", "", `evil >c; mv --exchange c .git/config; rm -f .git/config; cp c .git/config; ln c .git/config`, "git status", true},
+	{"config by git", "", `git config core.fsmonitor "touch $ROOT/ws/RAN; false"; git config include.path ../x; evil >x`, "git status", true},
+	{"config by its lock", "", `{ cat .git/config; evil; } >.git/config.lock; mv -f .git/config.lock .git/config`, "rm -f .git/config.lock; git status", true},
+	{"config that the host locks", "", `evil >c; mv c .git/config.lock; ln c .git/config.lock; ln -s ../c .git/config.lock`, "mv .git/config.lock .git/config; git status", false},
+	{"config by a second name", "", `ln .git/config l; evil >>l`, "git status", true},
+	{"config by a second name made before", "ln .git/config l", `evil >>l`, "git status", false},
+	{"config.worktree", "git config extensions.worktreeConfig true", `evil >.git/config.worktree`, "git status", false},
+	{"include of an absent file", "git config include.path ../inc", `evil >inc`, "git status", false},
+	{"filter that is absent", "git config filter.f.clean ./f.sh; echo '* filter=f' >.gitattributes", `hook | put f.sh`, "echo x >n; git add n", false},
+	{"hook", "", `hook | put .git/hooks/post-checkout`, checkout, true},
+	{"hooks folder that is absent", "rm -r .git/hooks", `hook | put .git/hooks/post-checkout`, checkout, false},
+	{"hooks folder renamed", "rm -r .git/hooks", `hook | put h/post-checkout; mv h .git/hooks`, checkout, false},
+	{"hooks folder linked", "rm -r .git/hooks", `hook | put h/post-checkout; ln -s ../h .git/hooks`, checkout, false},
+	{"A57 core.hooksPath that is absent", "git config core.hooksPath .githooks", `hook | put .githooks/post-checkout; hook | put h/post-checkout; mv h .githooks`, checkout, false},
+	{"commondir", evilCopy, `echo ../other >.git/commondir`, "git status", false},
+	{"commondir renamed", evilCopy, `echo ../other >c; mv c .git/commondir; ln c .git/commondir; ln -s ../c .git/commondir`, "git status", false},
+	{"commondir of a worktree", "git worktree add -q wt\n" + evilCopy, `echo ../../../other >.git/worktrees/wt/commondir`, "git -C wt status", true},
+	{"commondir of a new worktree", evilCopy, `git worktree add -q wt; echo ../../../other >.git/worktrees/wt/commondir`, "git -C wt status", false},
+	{"pointer of a worktree", "git worktree add -q wt\n" + evilCopy, `echo "gitdir: $ROOT/ws/other" >wt/.git; rm -f wt/.git; echo "gitdir: $ROOT/ws/other" >wt/.git`, "git -C wt status", true},
+	{"config of a submodule", subSetup, `evil >>.git/modules/sub/config; evil >c; mv -f c .git/modules/sub/config`, "git status", true},
+	{"A53 nested repository", "", `git init -q n; evil >>n/.git/config; evil >n/.git/config`, "git -C n status", false},
+	{"nested repository by hand", "", `layout n/.git; evil >n/.git/config`, "git -C n status", false},
+	{"nested repository added", "", `git init -q n; git -C n commit -q --allow-empty -m x; evil >>n/.git/config; git add n`, "git status", false},
+	{"hook of a nested repository", "", `git init -q n; hook | put n/.git/hooks/post-checkout`, "git -C n commit -q --allow-empty -m x; git -C n " + checkout[4:], false},
+	{"hooks of a nested repository renamed", "", `git init -q n; rm -rf n/.git/hooks; hook | put h/post-checkout; mv h n/.git/hooks`, "git -C n commit -q --allow-empty -m x; git -C n " + checkout[4:], false},
+	{"template with a hook", "", `hook | put t/hooks/post-checkout; git init -q --template=$PWD/t n`, "git -C n commit -q --allow-empty -m x; git -C n " + checkout[4:], false},
+	{"nested repository renamed", "", `layout q; evil >q/config; mkdir n; mv q n/.git`, "git -C n status", false},
+	{"nested repository moved from temp", "", `layout /tmp/q; evil >/tmp/q/config; mkdir n; mv /tmp/q n/.git; cp -r /tmp/q n/.git`, "git -C n status", false},
+	{"nested repository linked", "", `layout q; evil >q/config; mkdir n; ln -s ../q n/.git`, "git -C n status", false},
+	{"parent of a nested repository renamed", "", `layout q/git; evil >q/git/config; mv q/git q/.git; mv q n`, "git -C n status", false},
+	{"clone with a setting", "", `git clone -q -c core.fsmonitor="touch $ROOT/ws/RAN; false" . n`, "git -C n status", false},
+	{".git file", evilCopy + "mkdir d", `echo gitdir: ../other >d/.git; echo gitdir: ../other >p; mv p d/.git; ln -s ../p d/.git`, "git -C d status", false},
+	{"bare layout", "", `layout b; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >b/config`, "git -C b status", false},
+	{"bare layout, config first", "", `mkdir b; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >b/config; layout b`, "git -C b status", false},
+	{"bare layout, completed by rename", "", `layout q; mkdir b; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >b/config; mv q/objects q/refs q/HEAD b`, "git -C b status", false},
+	{"bare repository", "", `git init -q --bare b; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >>b/config`, "git -C b status", false},
+	{"HEAD broken and a bare layout in the root", "", `echo x >.git/HEAD; { evil; printf '\tworktree = %s\n' "$PWD"; } >config; layout .`, "git status", false},
+	{"directory of a worktree made a repository", "git worktree add -q wt", `rm -f .git/worktrees/wt/commondir; layout .git/worktrees/wt; evil >.git/worktrees/wt/config`, "git -C wt status", true},
+	{"submodule's pointer replaced by a repository", subSetup, `rm -f sub/.git; layout sub/.git; evil >sub/.git/config`, "git -C sub status", true},
+	{"sample hook renamed", "", `git init -q n; hook | put n/.git/hooks/x.sample; mv n/.git/hooks/x.sample n/.git/hooks/post-checkout; ln n/.git/hooks/x.sample n/.git/hooks/post-checkout`, "git -C n commit -q --allow-empty -m x; git -C n " + checkout[4:], false},
+	{"config through a kept descriptor", "", `git init -q n; exec 3>x; cat n/.git/config >&3; mv -f x n/.git/config; evil >&3`, "git -C n status", false},
+	{"config reopened", "", `exec 3<.git/config; evil >>/proc/self/fd/3; exec 4>>.git/config; evil >&4`, "git status", true},
+	{"config by /proc", "", `git init -q n; cd n/.git; evil >>/proc/self/cwd/config; evil >>/proc/$$/cwd/config`, "git -C n status", false},
+	{"nested repository, config first", "", `mkdir -p n/.git; evil >n/.git/config; layout n/.git`, "git -C n status", false},
+	{"bare layout of links", "", `mkdir b; ln -s ../.git/objects ../.git/refs b; ln -s refs/heads/main b/HEAD; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >b/config`, "git -C b status", false},
+	{"bare layout, config linked", "", `layout b; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >x; ln -s ../x b/config; ln x b/config`, "git -C b status", false},
+	{"bare layout by one rename of each", "", `mkdir b q; layout q/a; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >q/a/c; mv q/a/* b; mv b/c b/config`, "git -C b status", false},
+	{".git replaced", "", `mv .git x; cp -r x .git; evil >>.git/config`, "echo y >README; git status", true},
+	{".git replaced in a nested repository", "", `git init -q n; mv n/.git n/x; cp -r n/x n/.git; evil >>n/.git/config; rm -rf n/.git; layout n/x; evil >n/x/config; mv n/x n/.git`, "git -C n status", false},
+	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
+}
+
+// F2: what the host's git runs later cannot be planted, whether the name is
+// there at the start or not. Every threat is real: without bawn the canary
+// runs, and where mounts do not hold it runs with the guard off.
+func TestF2_A53_HostGitRunsNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range threats {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.mounts && !c.runs(t, "", nil) {
+				t.Error("without bawn nothing runs: this is no threat")
+			}
+			EachLauncher(t, func(t *testing.T, l string) {
+				if (l == "native") == (os.Getuid() == 0) { // one of them proves it
+					if got := c.runs(t, l, byMounts); got == c.mounts {
+						t.Errorf("guard off: the canary ran: %v, mounts hold: %v", got, c.mounts)
+					}
+				}
+				if c.runs(t, l, nil) {
+					t.Error("the host's git ran what the command planted")
+				}
+			})
+		})
+	}
+}
+
+// runs plays a threat through: without bawn for launcher "".
+func (c threat) runs(t *testing.T, launcher string, flags []string) bool {
+	t.Helper()
+	b := gitBox(t, launcher, threatTools+smallRepo+c.setup)
+	b.Flags = append([]string{"-q"}, flags...)
+	plant := threatTools + c.plant + "\ntrue\n"
+	if launcher == "" {
+		Host(t, b, "set +e\n"+plant).OK(t)
+	} else {
+		b.Run(t, "bash", "--noprofile", "--norc", "-c", plant).OK(t)
+	}
+	// What git started in the sandbox does not count.
+	Host(t, b, "rm -f RAN; set +e; "+c.host+"; true").OK(t)
+	return exists(b.Workspace + "/RAN")
+}
+
+// F2: start-up files and agents' settings that do not exist yet.
+func TestF2_SettingsMadeDuringTheRun(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, n := range policy.ProtectedNames() {
+		if n.Path != ".config/git" && n.Path != ".gitconfig" {
+			names = append(names, n.Path)
+		}
+	}
+	const plant = `for n in $NAMES; do mkdir -p "$(dirname "$n")"; %s; done; echo x >ordinary`
+	EachLauncher(t, func(t *testing.T, l string) {
+		for _, how := range []string{`echo x >"$n"`, `echo x >p; mv p "$n"`, `echo x >p; ln p "$n"`, `ln -s ordinary "$n"`, `mkdir "$n"`} {
+			for _, guard := range []bool{false, true} {
+				b := New(t, l)
+				b.Env = []string{"NAMES=" + strings.Join(names, " ")}
+				b.Flags = []string{"-q"}
+				if !guard {
+					b.Flags = append(b.Flags, byMounts...)
+				}
+				b.Sh(t, strings.ReplaceAll(plant, "%s", how)).OK(t)
+				for _, n := range names {
+					if got := exists(b.Workspace + "/" + n); got == guard {
+						t.Errorf("%s, guard %v: %s made: %v", how, guard, n, got)
+					}
+				}
+				if !exists(b.Workspace + "/ordinary") {
+					t.Error("an ordinary file was not made")
+				}
+			}
+		}
+	})
+}
+
+// A rename over a mount point on the host drops the mount in the sandbox: git
+// does it to its config. The guard holds the file nevertheless.
+func TestF2_HostChangesDuringTheRun(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		for _, guard := range []bool{false, true} {
+			b := gitBox(t, l, smallRepo+"git config core.hooksPath hk; mkdir hk")
+			after := "EACCES"
+			if !guard {
+				b.Flags, after = byMounts, "ok"
+			}
+			config, hooks := b.Workspace+"/.git/config", b.Workspace+"/hk"
+			p := probeIn(t, b)
+			p.want("EROFS|EACCES", "write", config)
+			p.want("EROFS|EACCES", "creat", hooks+"/pre-commit")
+			p.flush()
+			Host(t, b, "git config user.name host; rmdir hk; mkdir hk")
+			p.want(after, "write", config)
+			p.want("ok", "fill", b.Workspace+"/.git/evil", "[core] fsmonitor = ./evil")
+			p.want(after, "rename", b.Workspace+"/.git/evil", config)
+			p.want(after, "creat", hooks+"/pre-commit")
+			p.end()
+			data, err := os.ReadFile(config)
+			if err != nil || strings.Contains(string(data), "evil") == guard {
+				t.Errorf("guard %v: config: %q, %v", guard, data, err)
+			}
+		}
+	})
+}
+
+// --guard off and --sandbox read-only run without the filter of the guard,
+// which is one more than the others.
+func TestF2_GuardOff(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		filters := func(flags ...string) string {
+			b.Flags = append([]string{"-q"}, flags...)
+			return b.Sh(t, "grep Seccomp_filters /proc/self/status; test ! -w . || { mkdir .codex && rmdir .codex || echo held; }").OK(t).Stdout
+		}
+		on, off := filters(), filters("--guard", "off")
+		if on == off || !strings.Contains(on, "held") || strings.Contains(off, "held") {
+			t.Errorf("with the guard: %q, without: %q", on, off)
+		}
+		if again := filters("--guard", "on"); again != on {
+			t.Errorf("--guard on: %q, by default %q", again, on)
+		}
+		if ro := filters("--sandbox", "read-only"); ro != off {
+			t.Errorf("read-only: %q, guard off: %q", ro, off)
+		}
+		if ww := filters("--sandbox", "workspace-write"); ww != on {
+			t.Errorf("workspace-write: %q, guarded: %q", ww, on)
+		}
+	})
+}

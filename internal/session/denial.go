@@ -1,0 +1,110 @@
+package session
+
+import (
+	"strconv"
+	"sync"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// Denial is something that the policy refused a command, as often as it
+// happened.
+type Denial struct {
+	Path  string // a name that was refused, or "" and a host
+	Host  string
+	Port  uint16 // 0 if only the name was asked for
+	Rule  policy.Rule
+	Count int
+	// PID and Command are who was refused first, if that is known. The number
+	// is the host's for a host, and the sandbox's for a path.
+	PID     int
+	Command string
+}
+
+func (d Denial) String() string {
+	if d.Path != "" {
+		return strconv.Quote(d.Path)
+	}
+	s := d.Host
+	if d.Port != 0 {
+		s += ":" + strconv.Itoa(int(d.Port))
+	}
+	return s
+}
+
+// maxDenials bounds what one run remembers; later ones are only counted.
+const maxDenials = 256
+
+// denials collects what was refused, each once, in the order of the first.
+type denials struct {
+	mu   sync.Mutex
+	seen map[string]int
+	all  []Denial
+	more int
+}
+
+// isNew reports whether add would remember d.
+func (l *denials) isNew(d Denial) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.seen[d.key()]
+	return !known && len(l.all) < maxDenials
+}
+
+func (d Denial) key() string { return d.String() + " " + d.Rule.ID }
+
+func (l *denials) add(d Denial) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := d.key()
+	if i, ok := l.seen[key]; ok {
+		l.all[i].Count++
+		return
+	}
+	if len(l.all) >= maxDenials {
+		l.more++
+		return
+	}
+	if l.seen == nil {
+		l.seen = map[string]int{}
+	}
+	d.Count = 1
+	l.seen[key] = len(l.all)
+	l.all = append(l.all, d)
+}
+
+// list returns what was refused. A name that was then connected to as well is
+// told once, with its port.
+func (l *denials) list() (out []Denial, more int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	withPort := map[string]bool{}
+	for _, d := range l.all {
+		withPort[d.Host] = withPort[d.Host] || d.Port != 0
+	}
+	for _, d := range l.all {
+		if d.Port != 0 || !withPort[d.Host] {
+			out = append(out, d)
+		}
+	}
+	return out, l.more
+}
+
+// nameList is what the guard told about one run.
+type nameList struct {
+	denied  []Denial
+	watched []sandbox.NameEvent
+}
+
+func (l *nameList) add(e *sandbox.NameEvent) {
+	if e.Allowed {
+		l.watched = append(l.watched, *e)
+		return
+	}
+	d := Denial{Path: e.Path, Rule: e.Rule, Count: 1, PID: e.PID, Command: e.Command}
+	if e.Reason != "" {
+		d.Rule.Text = e.Reason
+	}
+	l.denied = append(l.denied, d)
+}

@@ -1,0 +1,301 @@
+//go:build unix
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"bawn/internal/egress"
+	"bawn/internal/egress/transparent"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// Egress is how one run reaches the network: through the supervisor, which
+// decides about each connection and dials it itself.
+type Egress struct {
+	// Upstream is the host's own proxy, or nil.
+	Upstream *egress.Upstream
+	// LocalPorts are services on the host's loopback that the sandbox sees on
+	// its own.
+	LocalPorts []uint16
+	// Publish shows ports of the sandbox's loopback on the host.
+	Publish []Publish
+	// ProxyOnly asks for no transparent mode: the launcher cannot make it.
+	ProxyOnly bool
+	// Notice tells a person what they do not get; it may be nil.
+	Notice func(line string)
+}
+
+// network is the egress of one run while it lives. A nil one does nothing.
+type network struct {
+	e       *Egress
+	policy  policy.Policy
+	proxy   *egress.Proxy
+	engine  *transparent.Engine
+	publish publisher
+	denied  denials
+	serving sync.WaitGroup
+	p       atomic.Pointer[sandbox.Process]
+	closing atomic.Bool
+}
+
+// open prepares what must be there before the sandbox is planned, and tells
+// the plan what to make.
+func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
+	if e == nil {
+		return nil, nil
+	}
+	n := &network{e: e, policy: p}
+	c.Net = sandbox.Network{Proxy: true}
+	if p.HasNetwork() {
+		local, err := localPorts(e.LocalPorts)
+		if err != nil {
+			return nil, err
+		}
+		c.Net.Transparent, c.Net.Local = !e.ProxyOnly, local
+		n.proxy = egress.New(egress.Options{
+			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record,
+		})
+	} else {
+		n.proxy = egress.Closed(p.NoNetwork(), n.record)
+	}
+	c.Set = append(c.Set, egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))...)
+	if !p.HasNetwork() && len(e.Publish) > 0 {
+		return nil, &policy.RefusedError{
+			What: "--publish", Why: p.NoNetwork().Text + ", and a published port is a way in and out", Lift: p.NoNetwork().Lift,
+		}
+	}
+	for _, at := range e.Publish {
+		if err := n.publish.listen(at); err != nil {
+			n.close()
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// localPorts gives each port once: one may be named by a flag and by a file.
+func localPorts(ports []uint16) ([]uint16, error) {
+	out := slices.Clone(ports)
+	slices.Sort(out)
+	for _, port := range out {
+		if port == dnsPort || port == netip.MustParseAddrPort(sandbox.ProxyAddr).Port() {
+			return nil, &policy.RefusedError{
+				What: fmt.Sprintf("local port %d", port), Why: "inside it is the sandbox's own",
+				Lift: fmt.Sprintf("allow the host localhost:%d, which is reached through the proxy", port),
+			}
+		}
+	}
+	return slices.Compact(out), nil
+}
+
+// dnsPort is the resolver's.
+const dnsPort = 53
+
+// decide answers for one connection. With nobody to ask, a question is a
+// denial (SPEC T8).
+func (n *network) decide(_ context.Context, r egress.Request) policy.Decision {
+	return headless(n.policy.Network().Decide(r.Connect))
+}
+
+func headless(d policy.Decision) policy.Decision {
+	if d.Verdict == policy.Ask {
+		d.Verdict = policy.Deny
+	}
+	return d
+}
+
+// name answers for one name, which is all that a query can ask for. A denied
+// one is noted: the client never gets as far as a connection.
+func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
+	d := headless(n.policy.Network().DecideName(h))
+	if d.Verdict != policy.Allow {
+		n.denied.add(Denial{Host: h.String(), Rule: d.Rule})
+	}
+	return d
+}
+
+func (n *network) record(e egress.Event) {
+	if e.End || e.Decision.Verdict == policy.Allow || e.Connect.Host == (policy.Host{}) {
+		return
+	}
+	d := Denial{Host: e.Connect.Host.String(), Port: e.Connect.Port, Rule: e.Decision.Rule}
+	// The client still waits for its answer, so its socket tells who it is.
+	if p := n.process(); p != nil && n.denied.isNew(d) {
+		d.PID, d.Command = p.Owner(e.Peer)
+	}
+	n.denied.add(d)
+}
+
+// serve takes over what the sandbox's network was made with. Without a
+// listener inside nothing can get out, so a failure here closes the way.
+func (n *network) serve(s *sandbox.Sockets, p sandbox.Process) {
+	if n == nil {
+		s.Close()
+		return
+	}
+	n.p.Store(&p)
+	for line := range strings.Lines(s.Reason) {
+		n.notice(strings.TrimSuffix(line, "\n"))
+	}
+	if err := n.serveProxy(s); err != nil {
+		n.notice("no network: " + err.Error())
+	}
+	if err := n.serveTransparent(s); err != nil {
+		n.notice("only programs that use the proxy reach allowed hosts: " + err.Error())
+	}
+	n.publish.serve(p)
+}
+
+func (n *network) process() sandbox.Process {
+	if p := n.p.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (n *network) notice(line string) {
+	if n.e.Notice != nil {
+		n.e.Notice(line)
+	}
+}
+
+func (n *network) serveProxy(s *sandbox.Sockets) error {
+	if s.Proxy == nil {
+		return errors.New("the sandbox has no listener for it")
+	}
+	l, err := listener(s.Proxy)
+	s.Proxy = nil
+	if err != nil {
+		return err
+	}
+	n.goServe(func() error { return n.proxy.Serve(l) })
+	for port, f := range s.Local {
+		delete(s.Local, port)
+		l, err := listener(f)
+		if err != nil {
+			return err
+		}
+		target := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port).String()
+		n.goServe(func() error { return n.proxy.ServeFixed(l, target) })
+	}
+	return nil
+}
+
+func (n *network) serveTransparent(s *sandbox.Sockets) (err error) {
+	defer s.Close() // what has not been taken over
+	if len(s.DNSPackets) == 0 {
+		return nil // the reason has been told
+	}
+	o := transparent.Options{Name: n.name, Dial: n.dial, Join: n.join}
+	for i, f := range s.DNSPackets {
+		c, e := net.FilePacketConn(f)
+		if err = errors.Join(err, e); e == nil {
+			o.Packet = append(o.Packet, c)
+		}
+		f.Close()
+		s.DNSPackets[i] = nil
+	}
+	for i, f := range s.DNSStreams {
+		l, e := listener(f)
+		if err = errors.Join(err, e); e == nil {
+			o.Stream = append(o.Stream, l)
+		}
+		s.DNSStreams[i] = nil
+	}
+	if s.Relay != nil {
+		l, e := listener(s.Relay)
+		if err = errors.Join(err, e); e == nil {
+			o.Relay = l
+			if s.TUN != nil { // a nil file in the interface would be a device
+				o.TUN, s.TUN = s.TUN, nil
+			}
+		}
+		s.Relay = nil
+	}
+	if err != nil {
+		for _, c := range o.Packet {
+			c.Close()
+		}
+		for _, l := range o.Stream {
+			l.Close()
+		}
+		if o.Relay != nil {
+			o.Relay.Close()
+		}
+		if o.TUN != nil {
+			o.TUN.Close()
+		}
+		return err
+	}
+	if n.engine, err = transparent.New(o); err != nil {
+		return err
+	}
+	n.goServe(func() error {
+		<-n.engine.Done()
+		if !n.closing.Load() {
+			n.notice("only programs that use the proxy reach allowed hosts: an error ended the rest")
+		}
+		return nil
+	})
+	return nil
+}
+
+func (n *network) dial(ctx context.Context, h policy.Host, port uint16, peer netip.AddrPort) (net.Conn, error) {
+	return n.proxy.Dial(ctx, egress.Request{Connect: policy.Connect{Host: h, Port: port}, Via: egress.ViaTCP, Peer: peer})
+}
+
+// join relays; the first bytes of the client must agree with the host.
+func (n *network) join(h policy.Host, client, server net.Conn) { _ = n.proxy.Relay(client, server, h) }
+
+func (n *network) goServe(f func() error) {
+	n.serving.Go(func() { _ = f() }) // ends with close
+}
+
+// listener takes over a listening socket.
+func listener(f *os.File) (net.Listener, error) {
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// connected hands a socket from inside to the connection that waits for it.
+func (n *network) connected(ev sandbox.Event) {
+	if n == nil {
+		if ev.File != nil {
+			ev.File.Close()
+		}
+		return
+	}
+	n.publish.connected(ev)
+}
+
+// close ends every connection and waits for all that served it.
+func (n *network) close() {
+	if n == nil {
+		return
+	}
+	n.closing.Store(true)
+	n.publish.close()
+	if n.engine != nil {
+		_ = n.engine.Close()
+	}
+	_ = n.proxy.Close()
+	n.serving.Wait()
+}
+
+func (n *network) denials() ([]Denial, int) {
+	if n == nil {
+		return nil, 0
+	}
+	return n.denied.list()
+}

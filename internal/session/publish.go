@@ -1,0 +1,169 @@
+//go:build unix
+
+package session
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+const (
+	// maxPublished bounds the connections to published ports that one run
+	// serves.
+	maxPublished = 1000
+	// maxAsked bounds the sockets that are asked for at once. Requests and
+	// answers must fit into the control socket's buffers: with both full, the
+	// two ends would wait for each other.
+	maxAsked = 64
+	// acceptPause is waited before what failed, for want of descriptors, is
+	// tried again.
+	acceptPause = 10 * time.Millisecond
+)
+
+// publisher connects clients of the host to ports inside. The sandbox makes
+// the sockets, in the order in which they are asked for.
+type publisher struct {
+	mu      sync.Mutex
+	room    sync.Cond // among waiting, or closed
+	p       sandbox.Process
+	waiting []net.Conn
+	open    map[net.Conn]struct{}
+	servers []published
+	closed  bool
+	work    sync.WaitGroup
+}
+
+type published struct {
+	net.Listener
+	port uint16
+}
+
+// listen takes the host's port, before anything runs.
+func (p *publisher) listen(at Publish) error {
+	addr := netip.AddrPortFrom(at.Addr, at.Port).String()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return &policy.RefusedError{
+			What: "--publish " + addr, Why: "the host cannot listen there: " + err.Error(), Lift: "free the port, or publish another",
+		}
+	}
+	p.servers = append(p.servers, published{l, at.Port})
+	return nil
+}
+
+// serve accepts until close.
+func (p *publisher) serve(inside sandbox.Process) {
+	p.mu.Lock()
+	p.p, p.open, p.room.L = inside, map[net.Conn]struct{}{}, &p.mu
+	p.mu.Unlock()
+	for _, l := range p.servers {
+		p.work.Go(func() {
+			for {
+				c, err := l.Accept()
+				switch {
+				case errors.Is(err, net.ErrClosed):
+					return
+				case err != nil:
+					time.Sleep(acceptPause)
+				case !p.ask(c, l.port):
+					c.Close()
+				}
+			}
+		})
+	}
+}
+
+// ask requests a socket for c, once there is room.
+func (p *publisher) ask(c net.Conn, port uint16) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && len(p.waiting) >= maxAsked {
+		p.room.Wait()
+	}
+	if p.closed || p.p == nil || len(p.open) >= maxPublished {
+		return false
+	}
+	if p.p.Connect(port) != nil {
+		return false
+	}
+	p.open[c] = struct{}{}
+	p.waiting = append(p.waiting, c)
+	return true
+}
+
+// connected takes the answer to the oldest request.
+func (p *publisher) connected(ev sandbox.Event) {
+	p.mu.Lock()
+	var c net.Conn
+	if len(p.waiting) > 0 {
+		c = p.waiting[0]
+		p.waiting = p.waiting[1:]
+		p.room.Signal()
+	}
+	p.mu.Unlock()
+	var inside net.Conn
+	if ev.File != nil {
+		if c != nil {
+			inside, _ = net.FileConn(ev.File)
+		}
+		ev.File.Close()
+	}
+	switch {
+	case c == nil:
+	case inside == nil: // nobody listens there
+		p.drop(c)
+	default:
+		p.work.Go(func() {
+			defer p.drop(c)
+			relay(c, inside)
+		})
+	}
+}
+
+func (p *publisher) drop(c net.Conn) {
+	c.Close()
+	p.mu.Lock()
+	delete(p.open, c)
+	p.mu.Unlock()
+}
+
+func (p *publisher) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.room.Broadcast()
+	for _, l := range p.servers {
+		l.Close()
+	}
+	for c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+}
+
+// relay copies both ways until both are done; each side sees the end of the
+// other's half.
+func relay(a, b net.Conn) {
+	defer a.Close()
+	defer b.Close()
+	var both sync.WaitGroup
+	for _, d := range [][2]net.Conn{{a, b}, {b, a}} {
+		both.Go(func() {
+			_, err := io.Copy(d[0], d[1])
+			if w, ok := d[0].(interface{ CloseWrite() error }); ok && err == nil {
+				_ = w.CloseWrite()
+				return
+			}
+			a.Close() // a broken one takes the other along
+			b.Close()
+		})
+	}
+	both.Wait()
+}

@@ -196,7 +196,7 @@ func TestB86_PrivateHostByName(t *testing.T) {
 	w = newWorld(t, policy.NetworkConfig{Allow: rules(t, rule)})
 	w.host("intra.test", inner...)
 	out, err := w.curl("-i", fmt.Sprintf("http://intra.test:%d/", port))
-	if err != nil || !strings.Contains(out, "403") || !strings.Contains(out, "allow_private") {
+	if err != nil || !strings.Contains(out, "403") || !strings.Contains(out, "--allow-private") {
 		t.Errorf("%q, %v", out, err)
 	}
 	// One decision, and it is the one that counts.

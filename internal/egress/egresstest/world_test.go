@@ -324,6 +324,8 @@ func (w *world) answer(f []string) string {
 		return w.headers
 	case len(f) == 1 && f[0] == "connects":
 		return strings.Join(w.connects, "; ")
+	case len(f) == 2 && f[0] == "resolv":
+		return w.linkResolvConf(f[1])
 	case len(f) == 1 && f[0] == "clear":
 		w.connects = nil
 		return ""
@@ -397,4 +399,20 @@ func postgres(l net.Listener) {
 			}
 		}()
 	}
+}
+
+// linkResolvConf shows a copy of /etc in which resolv.conf is a link. The
+// egress asks /etc/hosts only then.
+func (w *world) linkResolvConf(target string) string {
+	etc := filepath.Join(w.dir, "etc"+strconv.Itoa(len(w.connects))+strings.ReplaceAll(target, "/", "-"))
+	// What this user may not read is left out.
+	_ = exec.Command("cp", "-r", "--preserve=mode,links", "/etc", etc).Run()
+	_ = os.Remove(filepath.Join(etc, "resolv.conf"))
+	if err := os.Symlink(target, filepath.Join(etc, "resolv.conf")); err != nil {
+		return err.Error()
+	}
+	if err := unix.Mount(etc, "/etc", "", unix.MS_BIND, ""); err != nil {
+		return err.Error()
+	}
+	return ""
 }

@@ -12,21 +12,42 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 func main() {
+	if v, ok := os.LookupEnv(envClient); ok {
+		what, mode, _ := strings.Cut(v, ",")
+		if err := clientMain(what, mode); err != nil {
+			fmt.Fprintln(os.Stderr, "bench client:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if os.Getenv(envInside) != "" && len(os.Args) == 4 {
+		rounds, err := strconv.Atoi(os.Args[2])
+		if err == nil {
+			err = insideNetwork(os.Args[1], rounds, os.Args[3])
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench network:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
+	srt := flag.String("srt", "", "path of sandbox-runtime's srt, to compare the network with")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
 	flag.Parse()
-	if err := run(*runs, *long); err != nil {
+	if err := run(*runs, *long, *srt); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(runs int, long bool) error {
+func run(runs int, long bool, srt string) error {
 	base := ""
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
@@ -47,6 +68,7 @@ func run(runs int, long bool) error {
 		func() error { return b.start(runs) },
 		func() error { return b.paths(runs / 2) },
 		b.memory, b.packageInit,
+		func() error { return b.network(5, srt) },
 	} {
 		if err := section(); err != nil {
 			return err

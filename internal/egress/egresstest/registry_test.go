@@ -63,7 +63,7 @@ func TestN1_Registries(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			b := sandboxtest.New(t, way.launcher)
-			b.Env = append(clientEnv(), "npm_config_registry="+npm, "GOPROXY="+goproxy, "GOFLAGS=-mod=mod", "GOSUMDB=off", "GOTOOLCHAIN=local", "GOPATH="+b.Workspace+"/gopath")
+			b.Env = append(clientEnv(), "npm_config_registry="+npm, "GOPROXY="+goproxy, "GOFLAGS=-mod=mod -modcacherw", "GOSUMDB=off", "GOTOOLCHAIN=local", "GOPATH="+b.Workspace+"/gopath")
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "package.json"), `{"name":"x","version":"1.0.0","dependencies":{"debug":"4.4.0"}}`)
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "go.mod"), "module x\n\ngo 1.26.0\n\nrequire golang.org/x/text v0.43.0\n")
 			b.Flags = npmFlags

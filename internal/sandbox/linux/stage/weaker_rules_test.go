@@ -82,13 +82,13 @@ func TestWeakerRules(t *testing.T) {
 // A step without a counterpart must not be passed over.
 func TestWeakerRulesRefuse(t *testing.T) {
 	for _, m := range []sandbox.Mount{
-		{Op: sandbox.OpBind, Source: "/a", Target: "/b"}, {Op: sandbox.OpDev + 1, Target: "/a"}, {Target: "/a"},
+		{Op: sandbox.OpBind, Source: "/a", Target: "/b"}, {Op: sandbox.OpReplace + 1, Target: "/a"}, {Target: "/a"},
 	} {
 		if _, err := needs([]sandbox.Mount{m}); err == nil {
 			t.Errorf("%+v is accepted", m)
 		}
 	}
-	for op := sandbox.OpTmpfs; op <= sandbox.OpDev; op++ {
+	for op := sandbox.OpTmpfs; op <= sandbox.OpReplace; op++ {
 		if _, err := needs([]sandbox.Mount{{Op: op, Source: "/a", Target: "/a"}}); err != nil {
 			t.Errorf("step %d: %v", op, err)
 		}

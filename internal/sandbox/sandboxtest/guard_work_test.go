@@ -115,7 +115,7 @@ func TestF2_LastNameIsTold(t *testing.T) {
 		b := New(t, l)
 		for range 15 {
 			r := b.Run(t, "touch", ".envrc", ".codex")
-			if !strings.Contains(r.Stderr, `bawn: denied "`+b.Workspace+`/.codex": agent settings`) || !strings.Contains(r.Stderr, "bawn: wrote 1 name that runs code outside later: .envrc\n") {
+			if !strings.Contains(r.Stderr, `bawn: denied "`+b.Workspace+`/.codex" to touch: agent settings`) || !strings.Contains(r.Stderr, "bawn: wrote 1 name that runs code outside later: .envrc\n") {
 				t.Fatalf("%+v", r)
 			}
 			if err := os.Remove(b.Workspace + "/.envrc"); err != nil {

@@ -26,8 +26,8 @@ import (
 const (
 	upstreamAddr = "11.0.0.10"
 	upstreamName = "bench.test"
-	envInside    = "BAWN_BENCH_INSIDE" // the process in that namespace
-	envClient    = "BAWN_BENCH_CLIENT" // bulk or conn: a client of the upstream
+	envInside    = "NETBENCH_INSIDE" // the process in that namespace
+	envClient    = "NETBENCH_CLIENT" // bulk or conn: a client of the upstream (bawn drops names of its own)
 	bulkSize     = 256 << 20
 	connections  = 300
 )
@@ -97,9 +97,11 @@ func insideNetwork(dir string, rounds int, srt string) error {
 				cmd := exec.Command(w.args[0], w.args[1:]...)
 				cmd.Dir = ws
 				cmd.Env = append(environ(home, ws), envClient+"="+what+","+w.mode)
+				var said strings.Builder
+				cmd.Stderr = &said
 				out, err := cmd.Output()
 				if err != nil {
-					return fmt.Errorf("%s, %s: %w\n%s", w.name, what, err, out)
+					return fmt.Errorf("%s, %s: %w\n%s%s", w.name, what, err, out, said.String())
 				}
 				v, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 				if err != nil {

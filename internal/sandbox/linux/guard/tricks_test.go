@@ -270,8 +270,14 @@ var tricks = map[string]func(){
 		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		must(c.Run())
+		// The terminal may hand over in pieces.
 		var b [100]byte
-		k, err := unix.Read(m, b[:])
+		k := 0
+		for err == nil && !strings.HasSuffix(string(b[:k]), "out\r\n") {
+			var more int
+			more, err = unix.Read(m, b[k:])
+			k += max(more, 0)
+		}
 		fmt.Printf("%q %v", b[:k], err)
 	},
 	"no terminal": func() { fmt.Print(closing(unix.Open("/dev/tty", unix.O_RDWR, 0))) },

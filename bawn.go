@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -155,10 +154,6 @@ func (c *Cmd) start() error {
 	if err != nil {
 		return err
 	}
-	upstream, err := egress.UpstreamFromEnv(os.Getenv)
-	if err != nil {
-		return public(err)
-	}
 	stdio, err := c.streams()
 	if err != nil {
 		return public(err)
@@ -169,7 +164,6 @@ func (c *Cmd) start() error {
 	}
 	j := job{
 		ctx: c.ctx, policy: made, host: host, launcher: c.policy.launcher, stdio: stdio, release: c.release,
-		localPorts: cfg.Network.LocalPorts, upstream: upstream,
 		command: sandbox.Command{Args: args, Environ: c.environ(dir), Dir: dir},
 	}
 	if !made.Sandboxed() {
@@ -188,15 +182,13 @@ func (c *Cmd) start() error {
 
 // job is all that a way of running needs to know.
 type job struct {
-	ctx        context.Context
-	policy     policy.Policy
-	host       sandbox.Host
-	command    sandbox.Command
-	launcher   Launcher
-	upstream   *egress.Upstream
-	localPorts []uint16
-	stdio      sandbox.Stdio
-	release    func() // to be called once the command holds its streams
+	ctx      context.Context
+	policy   policy.Policy
+	host     sandbox.Host
+	command  sandbox.Command
+	launcher Launcher
+	stdio    sandbox.Stdio
+	release  func() // to be called once the command holds its streams
 }
 
 // dir resolves the working folder and keeps it where the policy allows work.

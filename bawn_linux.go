@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 
+	"bawn/internal/egress"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
 	"bawn/internal/sandbox/linux/guard"
@@ -31,12 +32,16 @@ type sandboxed struct {
 }
 
 func startSandboxed(j job) (running, error) {
+	upstream, err := egress.UpstreamFromEnv(os.Getenv)
+	if err != nil {
+		return nil, public(err)
+	}
 	s := &sandboxed{started: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.result, s.err = session.Run(j.ctx, session.Options{
 			Policy: j.policy, Host: j.host, Command: j.command, Stdio: j.stdio,
-			Egress:  &session.Egress{Upstream: j.upstream, LocalPorts: j.localPorts},
+			Egress:  &session.Egress{Upstream: upstream},
 			Backend: watched{linux.Backend{Launcher: linux.Launcher(j.launcher)}, s, j.release},
 		})
 	}()

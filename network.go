@@ -96,13 +96,7 @@ func (p Policy) DialContext(ctx context.Context, network, address string) (net.C
 	}
 	c := policy.Connect{Host: host, Port: port}
 	e := egress.New(egress.Options{
-		Decide: func(context.Context, egress.Request) policy.Decision {
-			d := made.Decide(c)
-			if d.Verdict == policy.Ask {
-				d.Verdict = policy.Deny
-			}
-			return d
-		},
+		Decide:    func(context.Context, egress.Request) policy.Decision { return made.Decide(c) },
 		CheckAddr: made.Network().DecideAddr,
 	})
 	conn, err := e.Dial(ctx, egress.Request{Connect: c, Via: egress.ViaTCP})

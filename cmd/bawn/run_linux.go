@@ -91,7 +91,7 @@ func (f *runFlags) egress() (*session.Egress, error) {
 	if err != nil {
 		return nil, &policy.RefusedError{What: "the host's proxy setting", Why: err.Error(), Lift: "mend the variable, or unset it"}
 	}
-	e := &session.Egress{Upstream: up, LocalPorts: f.req.Network.LocalPorts, Publish: f.publish}
+	e := &session.Egress{Upstream: up, Publish: f.publish}
 	if !f.quiet {
 		e.Notice = func(line string) { warn("%s", line) }
 	}

@@ -196,6 +196,9 @@ func (m *matches) naming() *netRule {
 	return nil
 }
 
+// LocalPorts are the ports of this machine's loopback that may be reached.
+func (n Network) LocalPorts() []uint16 { return slices.Clone(n.localPorts) }
+
 // Decide says whether a connection may be opened. Deny: a rule denies it, or
 // the host is an internal address that no rule opens. Ask: no rule covers it;
 // with nobody to ask that is a denial. It never resolves a name, so what is

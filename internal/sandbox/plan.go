@@ -21,7 +21,7 @@ type Command struct {
 // Plan turns a policy and the facts of the host into the steps that build
 // the sandbox. It is pure: the same input gives the same Spec on any system.
 func Plan(p policy.Policy, h Host, c Command) Spec {
-	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
+	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
 	pl.temp(p.Temp())
 	pl.run()
 	pl.names(c.Net)
@@ -98,6 +98,7 @@ type planner struct {
 	table    policy.Table
 	host     Host
 	guard    Guard
+	control  map[string]bool // Host.Control
 	homes    []string
 	out      []Mount
 	skeleton map[string]bool // folders shown as skeletons
@@ -391,7 +392,15 @@ func (pl *planner) guarded(path string, dir bool) bool {
 	case dir:
 		return strings.Contains(path, "/worktrees/")
 	}
-	return slices.Contains(pl.host.Control, path)
+	return pl.control[path]
+}
+
+func controlFiles(h Host) map[string]bool {
+	set := make(map[string]bool, len(h.Control))
+	for _, f := range h.Control {
+		set[f] = true
+	}
+	return set
 }
 
 // guardOf is what the name guard holds for a policy.

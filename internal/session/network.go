@@ -25,9 +25,6 @@ import (
 type Egress struct {
 	// Upstream is the host's own proxy, or nil.
 	Upstream *egress.Upstream
-	// LocalPorts are services on the host's loopback that the sandbox sees on
-	// its own.
-	LocalPorts []uint16
 	// Publish shows ports of the sandbox's loopback on the host.
 	Publish []Publish
 	// ProxyOnly asks for no transparent mode: the launcher cannot make it.
@@ -58,7 +55,7 @@ func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
 	n := &network{e: e, policy: p}
 	c.Net = sandbox.Network{Proxy: true}
 	if p.HasNetwork() {
-		local, err := localPorts(e.LocalPorts)
+		local, err := localPorts(p.Network().LocalPorts())
 		if err != nil {
 			return nil, err
 		}
@@ -103,23 +100,17 @@ func localPorts(ports []uint16) ([]uint16, error) {
 const dnsPort = 53
 
 // decide answers for one connection. With nobody to ask, a question is a
-// denial (SPEC T8).
+// refusal to the egress (SPEC T8).
 func (n *network) decide(_ context.Context, r egress.Request) policy.Decision {
-	return headless(n.policy.Network().Decide(r.Connect))
-}
-
-func headless(d policy.Decision) policy.Decision {
-	if d.Verdict == policy.Ask {
-		d.Verdict = policy.Deny
-	}
-	return d
+	return n.policy.Network().Decide(r.Connect)
 }
 
 // name answers for one name, which is all that a query can ask for. A denied
 // one is noted: the client never gets as far as a connection.
 func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
-	d := headless(n.policy.Network().DecideName(h))
+	d := n.policy.Network().DecideName(h)
 	if d.Verdict != policy.Allow {
+		d.Verdict = policy.Deny // with nobody to ask, an unlisted name does not exist
 		n.denied.add(Denial{Host: h.String(), Rule: d.Rule})
 	}
 	return d

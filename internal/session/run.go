@@ -66,13 +66,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer r.net.close()
 	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, r.o.Command), o.Stdio)
 	if o.Foreground {
 		<-watching
 		defer signal.Stop(r.signals)
 	}
 	if err != nil {
+		r.net.close()
 		return Result{}, err
 	}
 	defer p.Close()

@@ -48,7 +48,7 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 		if n, ok := nameEvent(string(msg[1:])); ok {
 			return sandbox.Event{Kind: sandbox.EventName, Name: n}, nil
 		}
-	case msg[0] == stage.MsgNetwork && len(msg) >= 2 && len(msg) >= 2+code && code == len(fds):
+	case msg[0] == stage.MsgNetwork && len(msg) >= 2+code && code == len(fds):
 		if net, ok := p.sockets(msg[2:2+code], fds); ok {
 			net.Reason = string(msg[2+code:])
 			return sandbox.Event{Kind: sandbox.EventNetwork, Net: net}, nil

@@ -91,16 +91,15 @@ func randomTree(t *testing.T, rnd *rand.Rand, b *Box) []string {
 	for range 60 {
 		parent := dirs[rnd.IntN(len(dirs))]
 		path := parent + "/" + names[rnd.IntN(len(names))]
-		if exists(path) || !exists(parent) {
+		// A parent may have become a file by now.
+		if st, err := os.Stat(parent); exists(path) || err != nil || !st.IsDir() {
 			files = append(files, path)
 			continue
 		}
 		switch rnd.IntN(6) {
 		case 0, 1:
-			if st, err := os.Stat(parent); err == nil && st.IsDir() {
-				mkdir(t, path)
-				dirs = append(dirs, path)
-			}
+			mkdir(t, path)
+			dirs = append(dirs, path)
 		case 2, 3:
 			Write(t, path, "x")
 		case 4:

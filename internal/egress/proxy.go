@@ -180,7 +180,7 @@ func (p *Proxy) waits(s *slot, yes bool) {
 // Serve answers HTTP CONNECT, plain HTTP and SOCKS5 on a listener until it
 // fails or Close is called; then the error is nil. It closes the listener.
 func (p *Proxy) Serve(l net.Listener) error {
-	return p.accept(l, p.serveClient)
+	return p.accept(l, true, p.serveClient)
 }
 
 // ServeFixed connects everything that arrives on a listener to one address of
@@ -193,12 +193,15 @@ func (p *Proxy) ServeFixed(l net.Listener, target string) error {
 		return fmt.Errorf("local port: %w", err)
 	}
 	c := policy.Connect{Host: policy.HostAddr(addr.Addr()), Port: addr.Port()}
-	return p.accept(l, func(conn net.Conn, s *slot) {
+	return p.accept(l, false, func(conn net.Conn, s *slot) {
 		p.serveFixed(conn, Request{Connect: c, Via: ViaLocal, Peer: peerOf(conn)})
 	})
 }
 
-func (p *Proxy) accept(l net.Listener, serve func(net.Conn, *slot)) error {
+// accept serves what arrives on l. Where a client speaks first, its connection
+// is one that waits from the start: before its goroutine runs, too, it makes
+// way for others.
+func (p *Proxy) accept(l net.Listener, clientFirst bool, serve func(net.Conn, *slot)) error {
 	self, err := p.enter(l, false)
 	if err != nil {
 		l.Close()
@@ -228,6 +231,9 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn, *slot)) error {
 		if err != nil {
 			p.turnAway(c, err)
 			continue
+		}
+		if clientFirst {
+			p.waits(s, true)
 		}
 		go func() {
 			defer p.leave(s)

@@ -223,11 +223,11 @@ func ownNull() error {
 		if err != nil {
 			return fmt.Errorf("standard stream %d: %w", fd, err)
 		}
-		null, err := unix.Open("/dev/null", flags&(unix.O_ACCMODE|unix.O_APPEND)|unix.O_CLOEXEC, 0)
+		null, err := openNull(flags & (unix.O_ACCMODE | unix.O_APPEND))
 		if err != nil {
 			return fmt.Errorf("standard stream %d: %w", fd, err)
 		}
-		err = unix.Dup3(null, fd, 0)
+		err = dup3(null, fd)
 		_ = unix.Close(null)
 		if err != nil {
 			return fmt.Errorf("standard stream %d: %w", fd, err)
@@ -236,16 +236,35 @@ func ownNull() error {
 	return nil
 }
 
+// openNull and dup3 go on where a signal interrupts them: the command may send
+// its pid 1 any number of them.
+func openNull(flags int) (int, error) {
+	for {
+		fd, err := unix.Open("/dev/null", flags|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+func dup3(old, fd int) error {
+	for {
+		if err := unix.Dup3(old, fd, 0); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
 // releaseStreams lets go of the command's streams, so that whoever reads
 // them sees the end when the command closes its own.
 func releaseStreams() error {
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := openNull(unix.O_RDWR)
 	if err != nil {
 		return fmt.Errorf("release standard streams: %w", err)
 	}
 	defer unix.Close(null)
 	for i := range 3 {
-		if err := unix.Dup3(null, i, 0); err != nil {
+		if err := dup3(null, i); err != nil {
 			return fmt.Errorf("release standard streams: %w", err)
 		}
 	}
@@ -316,8 +335,12 @@ func stopped(pid int) bool {
 }
 
 func send(kind byte, data ...byte) error {
-	_, err := unix.Write(ControlFD, append([]byte{kind}, data...))
-	return err
+	msg := append([]byte{kind}, data...)
+	for {
+		if _, err := unix.Write(ControlFD, msg); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // report tells the supervisor why the command does not run.

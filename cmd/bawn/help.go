@@ -64,6 +64,18 @@ Examples:
 
 Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad request.
 `
+	case "import":
+		return `
+Tools: claude, codex, fence, srt. What has no equivalent is listed at the end,
+each with its reason.
+
+Examples:
+  bawn import claude
+  bawn import codex -o ~/.config/bawn/config.toml
+  bawn import fence --from ./fence.jsonc
+
+Exit codes: 0 printed or written; 125 not.
+`
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"
 	}
@@ -84,6 +96,8 @@ func printCommandHelp(c command) {
 		specs = f.specs()
 	case "check":
 		specs = append(f.policySpecs(), jsonFlag(&asJSON))
+	case "import":
+		specs = new(importFlags).specs()
 	case "env", "doctor":
 		specs = []flagSpec{jsonFlag(&asJSON)}
 	}

@@ -32,6 +32,7 @@ func commands() []command {
 		{"check", "[flags] read|write|connect OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
+		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
 		{"version", "", "print the version", versionCommand},
 		{"help", "[COMMAND]", "explain a command", helpCommand},
 	}

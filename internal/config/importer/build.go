@@ -245,15 +245,18 @@ func (b *builder) table(handlers map[string]handler) handler {
 }
 
 // each is a handler for a list of texts.
-func (b *builder) each(do func(s string, n *node, path string)) handler {
+func (b *builder) each(do func(s string, n *node, path string)) handler { return b.eachOf(text, do) }
+
+// eachOf is a handler for a list whose entries are all of one kind.
+func (b *builder) eachOf(k kind, do func(s string, n *node, path string)) handler {
 	return func(n *node, path string) {
 		if n.kind != list {
 			b.wrong(n, path, list)
 			return
 		}
 		for _, e := range n.list {
-			if e.kind != text {
-				b.wrong(e, path, text)
+			if e.kind != k {
+				b.wrong(e, path, k)
 				continue
 			}
 			do(e.text, e, path)

@@ -14,19 +14,7 @@ func (b *builder) fence(root *node) {
 	}
 	delete(files, "disabled")
 	network["allowLocalOutbound"] = b.says(partly, "bawn lets in single ports of the host's loopback: allowed_local_ports")
-	network["allowLocalOutboundPorts"] = func(n *node, path string) {
-		if n.kind != list {
-			b.wrong(n, path, list)
-			return
-		}
-		for _, e := range n.list {
-			if e.kind != number {
-				b.wrong(e, path, number)
-				continue
-			}
-			b.set("sandbox.allowed_local_ports", e.text, path, e.line, "")
-		}
-	}
+	network["allowLocalOutboundPorts"] = b.eachOf(number, func(s string, n *node, path string) { b.set("sandbox.allowed_local_ports", s, path, n.line, "") })
 	network["upstreamProxy"] = b.says(none, "bawn has no proxy for unlisted hosts alone: it asks about them or denies them")
 	network["defaultAction"] = b.word(func(s string, n *node, path string) {
 		if s == "deny" {

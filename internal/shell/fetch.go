@@ -2,6 +2,8 @@ package shell
 
 import (
 	"strings"
+
+	"bawn/internal/shell/plain"
 )
 
 // fetcher is a program that surely opens the addresses it is given.
@@ -65,7 +67,7 @@ func fetched(c Command) []Word {
 		name, args = "pip", args[2:]
 	}
 	for i := range fetchers {
-		if f := &fetchers[i]; has(f.names, name) {
+		if f := &fetchers[i]; plain.Has(f.names, name) {
 			return f.operands(args)
 		}
 	}
@@ -83,7 +85,7 @@ func (f *fetcher) operands(args []Word) []Word {
 		}
 		if !strings.HasPrefix(a, "-") || a == "-" {
 			if !verb {
-				if !w.Known || !has(f.verbs, a) {
+				if !w.Known || !plain.Has(f.verbs, a) {
 					return nil
 				}
 				verb = true
@@ -99,19 +101,19 @@ func (f *fetcher) operands(args []Word) []Word {
 				out = append(out, args[i+1:]...)
 			}
 			return out
-		case has(f.detours, name):
+		case plain.Has(f.detours, name):
 			return nil
-		case has(f.urls, name):
+		case plain.Has(f.urls, name):
 			if glued {
 				out = append(out, Word{Text: value, Known: true})
 			} else if i++; i < len(args) {
 				out = append(out, args[i])
 			}
 		case strings.HasPrefix(a, "--"):
-			if !glued && !has(f.flags, name) {
+			if !glued && !plain.Has(f.flags, name) {
 				i++
 			}
-		case has(f.flags, a):
+		case plain.Has(f.flags, a):
 		default:
 			next, detour := f.short(a)
 			if detour {
@@ -132,7 +134,7 @@ func (f *fetcher) operands(args []Word) []Word {
 // and whether one is a detour.
 func (f *fetcher) short(a string) (next, detour bool) {
 	for j := 1; j < len(a); j++ {
-		if has(f.detours, "-"+a[j:j+1]) {
+		if plain.Has(f.detours, "-"+a[j:j+1]) {
 			return false, true
 		}
 		if strings.IndexByte(f.values, a[j]) >= 0 {

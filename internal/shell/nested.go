@@ -2,6 +2,8 @@ package shell
 
 import (
 	"strings"
+
+	"bawn/internal/shell/plain"
 )
 
 // nestedCommand is one that the arguments of another name: as words, or as
@@ -50,24 +52,6 @@ const (
 // base is the name of a program without its folder.
 func base(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
 
-// has reports whether a list separated by spaces holds the word s.
-func has(list, s string) bool {
-	if s == "" {
-		return false
-	}
-	for at := 0; ; at++ {
-		i := strings.Index(list[at:], s)
-		if i < 0 {
-			return false
-		}
-		at += i
-		end := at + len(s)
-		if (at == 0 || list[at-1] == ' ') && (end == len(list) || list[end] == ' ') && strings.IndexByte(s, ' ') < 0 {
-			return true
-		}
-	}
-}
-
 // nested finds the commands that the arguments of words name. Opaque: there
 // is, or may be, one that cannot be told.
 func nested(words []Word) (list []nestedCommand, opaque bool) {
@@ -76,7 +60,7 @@ func nested(words []Word) (list []nestedCommand, opaque bool) {
 	}
 	name, args := base(words[0].Text), words[1:]
 	switch {
-	case has(shells, name):
+	case plain.Has(shells, name):
 		return shellText(args)
 	case name == "eval":
 		return joined(args)
@@ -88,7 +72,7 @@ func nested(words []Word) (list []nestedCommand, opaque bool) {
 			return nil, false
 		}
 		return joined(args[:1])
-	case has(changers, name):
+	case plain.Has(changers, name):
 		return nil, true
 	case name == "mapfile" || name == "readarray":
 		return nil, len(args) > 1
@@ -98,7 +82,7 @@ func nested(words []Word) (list []nestedCommand, opaque bool) {
 		return nil, true
 	}
 	for i := range wrappers {
-		if wr := &wrappers[i]; has(wr.names, name) {
+		if wr := &wrappers[i]; plain.Has(wr.names, name) {
 			if wr.opaque == "*" {
 				return nil, len(args) > 0
 			}
@@ -130,7 +114,7 @@ options:
 			i++
 			break options
 		case strings.HasPrefix(a, "--"):
-			if has(wr.long, a) {
+			if plain.Has(wr.long, a) {
 				i++
 			}
 			continue
@@ -188,7 +172,7 @@ func shellText(args []Word) ([]nestedCommand, bool) {
 				return []nestedCommand{{text: args[i].Text}}, false
 			}
 			return nil, false // a file, as any program that is run
-		case has("--rcfile --init-file", a):
+		case plain.Has("--rcfile --init-file", a):
 			i++
 		case strings.HasPrefix(a, "--"):
 		default:
@@ -226,7 +210,7 @@ func findExec(args []Word) (list []nestedCommand, opaque bool) {
 			opaque = opaque || args[i].Text == "" || strings.HasPrefix(args[i].Text, "-")
 			continue
 		}
-		if !has("-exec -execdir -ok -okdir -x -X --exec --exec-batch", args[i].Text) {
+		if !plain.Has("-exec -execdir -ok -okdir -x -X --exec --exec-batch", args[i].Text) {
 			continue
 		}
 		var n nestedCommand

@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"bawn/internal/shell/plain"
+)
 
 // readProgram is one that only reads, but for some options (A125). printf and
 // test are not among them: in a shell they set variables (-v), and evaluate
@@ -31,7 +35,7 @@ var readPrograms = [...]readProgram{
 	{names: "git", verbs: "status log show diff rev-parse ls-files ls-tree blame describe shortlog cat-file rev-list merge-base name-rev", never: "--output -O --open-files-in-pager --ext-diff --textconv --paginate --filters"},
 }
 
-func (r *readProgram) has(name string) bool { return has(r.names, name) }
+func (r *readProgram) has(name string) bool { return plain.Has(r.names, name) }
 
 // reader reports whether a command is of a program that is meant to read, sed
 // and tar among them, of which no argument is known to be safe.
@@ -40,7 +44,7 @@ func reader(c Command) bool {
 	if !ok {
 		return false
 	}
-	if has("sed awk gawk mawk tar less more man xxd env tee", name) {
+	if plain.Has("sed awk gawk mawk tar less more man xxd env tee", name) {
 		return true
 	}
 	for i := range readPrograms {
@@ -72,7 +76,7 @@ func readsOnly(c Command) bool {
 }
 
 func (r *readProgram) reads(args []Word) bool {
-	if r.verbs != "" && (len(args) == 0 || !has(r.verbs, args[0].Text)) {
+	if r.verbs != "" && (len(args) == 0 || !plain.Has(r.verbs, args[0].Text)) {
 		return false
 	}
 	operands := 0

@@ -144,7 +144,7 @@ func (t *installer) match(args []string) (Install, bool) {
 		if a == "--" || a == "-h" || a == "--help" || a == "--version" || a == "--dry-run" || t.leaves(a) {
 			return Install{}, false
 		}
-		if has(t.values, a) {
+		if Has(t.values, a) {
 			i++
 		}
 	}
@@ -195,10 +195,10 @@ func (t *installer) verb(words []string) (verb, int) {
 func (t *installer) leaves(a string) bool {
 	name, _, _ := strings.Cut(a, "=")
 	if t.single {
-		return has(t.elsewhere, name) || has(t.elsewhere, strings.TrimPrefix(name, "-"))
+		return Has(t.elsewhere, name) || Has(t.elsewhere, strings.TrimPrefix(name, "-"))
 	}
-	if strings.HasPrefix(name, "--") || has(t.elsewhere, name) {
-		return has(t.elsewhere, name)
+	if strings.HasPrefix(name, "--") || Has(t.elsewhere, name) {
+		return Has(t.elsewhere, name)
 	}
 	for e := range strings.FieldsSeq(t.elsewhere) {
 		if len(e) == 2 && strings.Contains(a, e[1:]) {
@@ -241,8 +241,9 @@ func (t *installer) registry(w string) bool {
 	return !strings.Contains(name, "/")
 }
 
-// has reports whether a list separated by spaces holds the word s.
-func has(list, s string) bool {
+// Has reports whether a list separated by spaces holds the word s. A word with
+// a space, or none at all, is in no list.
+func Has(list, s string) bool {
 	if s == "" {
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"bawn/internal/config"
 )
 
 // flagSpec is one flag. Exactly one of the setters is given; list flags may
@@ -101,23 +103,5 @@ func suggestion(word string, known []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is the number of single-letter edits between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diag
-			if a[i] != b[j] {
-				d++
-			}
-			diag = row[j+1]
-			row[j+1] = min(d, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
-}
+// distance is how many letters apart two words are.
+func distance(a, b string) int { return config.Edits(a, b) }

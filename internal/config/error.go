@@ -136,16 +136,16 @@ func shown(s string) string { return string(runes([]byte(s))) }
 func nearest(word string, known []string) string {
 	best, dist := "", 1+min(3, (len(word)+1)/3)
 	for _, k := range known {
-		if d := edits(word, k); d < dist {
+		if d := Edits(word, k); d < dist {
 			best, dist = k, d
 		}
 	}
 	return best
 }
 
-// edits counts the letters to insert, remove or change between two words. Long
+// Edits counts the letters to insert, remove or change between two words. Long
 // words are near to nothing.
-func edits(a, b string) int {
+func Edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))
 	}

@@ -44,11 +44,12 @@ func (n Network) rules() (policy.NetworkConfig, error) {
 		from []string
 		to   *[]policy.HostRule
 	}{{n.Allow, &out.Allow}, {n.Deny, &out.Deny}, {n.AllowPrivate, &out.AllowPrivate}} {
+		parse := hostname.ParseAllowed
+		if l.to == &out.Deny {
+			parse = hostname.ParseRule
+		}
 		for _, s := range l.from {
-			r, err := hostname.ParseRule(s, policy.Origin{File: "the program"})
-			if err == nil && l.to != &out.Deny {
-				err = hostname.CheckRule(r)
-			}
+			r, err := parse(s, policy.Origin{File: "the program"})
 			if err != nil {
 				return policy.NetworkConfig{}, err
 			}

@@ -229,10 +229,11 @@ func parseHost(k *Key, text string, o policy.Origin) (policy.HostRule, error) {
 	if strings.Contains(text, "/") {
 		return policy.HostRule{}, errors.New("a rule is a host, without scheme, path or mask; a port may follow, as in example.com:443")
 	}
-	r, err := hostname.ParseRule(text, o)
-	if err == nil && k.Effect == Widens {
-		err = hostname.CheckRule(r)
+	parse := hostname.ParseRule
+	if k.Effect == Widens {
+		parse = hostname.ParseAllowed
 	}
+	r, err := parse(text, o)
 	if err != nil {
 		var refused *policy.RefusedError
 		if errors.As(err, &refused) { // the place is said once

@@ -33,6 +33,15 @@ func ParseRule(s string, o policy.Origin) (policy.HostRule, error) {
 	return policy.ParseHostRule(a, o)
 }
 
+// ParseAllowed is ParseRule for a rule that allows: CheckRule holds for it.
+func ParseAllowed(s string, o policy.Origin) (policy.HostRule, error) {
+	r, err := ParseRule(s, o)
+	if err == nil {
+		err = CheckRule(r)
+	}
+	return r, err
+}
+
 // CheckRule refuses an allowing rule for a top-level domain or another public
 // suffix (com, *.co.uk, github.io): it would open the hosts of everybody who
 // registers below it. A final ! in the rule insists, as in "*.github.io!".

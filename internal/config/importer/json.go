@@ -160,16 +160,25 @@ func (p *jsonParser) inside(end byte, one func() error) error {
 	}
 }
 
+// want looks for the byte that must follow.
+func (p *jsonParser) want(c byte, missing string) error {
+	got, err := p.next()
+	if err == nil && got != c {
+		err = errors.New(missing)
+	}
+	return err
+}
+
 func (p *jsonParser) member(n *node, depth int) error {
-	if c, err := p.next(); err != nil || c != '"' {
-		return errors.Join(err, errors.New("a key stands in double quotes"))
+	if err := p.want('"', "a key stands in double quotes"); err != nil {
+		return err
 	}
 	name, err := p.str()
 	if err != nil {
 		return err
 	}
-	if c, err := p.next(); err != nil || c != ':' {
-		return errors.Join(err, fmt.Errorf("a colon is missing after %q", clip(name)))
+	if err := p.want(':', fmt.Sprintf("a colon is missing after %q", clip(name))); err != nil {
+		return err
 	}
 	p.i++
 	v, err := p.value(depth + 1)

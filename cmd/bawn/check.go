@@ -58,7 +58,11 @@ func checkCommand(args []string) int {
 	if len(rest) != 2 {
 		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, or connect HOST:PORT"))
 	}
-	p, _, err := f.policy()
+	s, err := f.load()
+	if err != nil {
+		return fail(err)
+	}
+	p, _, err := s.settle(guardWorks())
 	if err != nil {
 		return fail(err)
 	}

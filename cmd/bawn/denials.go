@@ -24,7 +24,7 @@ func printDenials(r session.Result) {
 			warn("and %d more denials", len(r.Denials)-i+r.MoreDenials)
 			return
 		}
-		who, times, lift := "", "", ""
+		who, times, way := "", "", ""
 		if d.Command != "" {
 			who = " to " + printable(d.Command)
 		}
@@ -32,9 +32,12 @@ func printDenials(r session.Result) {
 			times = " (" + strconv.Itoa(d.Count) + " times)"
 		}
 		if d.Rule.Lift != "" {
-			lift = "; " + d.Rule.Lift
+			way = "; " + lift(d.Rule.Lift)
 		}
-		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, lift)
+		if o := d.Rule.Origin; o != (policy.Origin{}) && !strings.Contains(way, o.String()) {
+			way = " (rule at " + o.String() + ")" + way
+		}
+		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, way)
 	}
 }
 

@@ -149,8 +149,8 @@ func TestSandboxFlagTakesOnlyModes(t *testing.T) {
 		if err != nil || strings.Join(rest, " ") != c.rest {
 			t.Errorf("%q: rest %q, %v", c.args, rest, err)
 		}
-		if c.mode == "" && f.req.Mode != 0 || c.mode != "" && f.req.Mode.String() != c.mode {
-			t.Errorf("%q: mode %v", c.args, f.req.Mode)
+		if c.mode == "" && f.mode != 0 || c.mode != "" && f.mode.String() != c.mode {
+			t.Errorf("%q: mode %v", c.args, f.mode)
 		}
 	}
 	if _, err := parseFlags([]string{"--sandbox=guarded", "cmd"}, newRunFlags().specs()); err == nil {
@@ -196,6 +196,7 @@ func TestWayOut(t *testing.T) {
 
 // Flags of check stand anywhere around its two words.
 func TestCheckFlagsAnywhere(t *testing.T) {
+	ownHome(t)
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"-C", dir, "--tier", "open", "read", "a"},
@@ -214,4 +215,14 @@ func TestCheckFlagsAnywhere(t *testing.T) {
 			t.Errorf("%q: exit %d", args, code)
 		}
 	}
+}
+
+// ownHome keeps the settings of whoever runs the tests out of them.
+func ownHome(t *testing.T) string {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(name, "")
+	}
+	return home
 }

@@ -114,6 +114,12 @@ func fail(err error) int {
 		warn("no sandbox can be made here (%v); %s", u, unavailableHint())
 		return exitRefused
 	}
-	warn("%v", err)
+	// An error in a file of settings shows the place in lines of its own.
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	warn("%s", first)
+	for rest != "" {
+		first, rest, _ = strings.Cut(rest, "\n")
+		fmt.Fprintln(os.Stderr, printable(first))
+	}
 	return exitRefused
 }

@@ -45,6 +45,7 @@ func TestNetworkFlags(t *testing.T) {
 
 // The words of check connect are decided as a run decides them.
 func TestCheckConnect(t *testing.T) {
+	ownHome(t)
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string

@@ -9,23 +9,38 @@ import (
 	"strconv"
 	"strings"
 
+	"bawn/internal/config"
 	"bawn/internal/hostname"
 	"bawn/internal/policy"
-	"bawn/internal/sandbox"
 	"bawn/internal/session"
 )
 
 // runFlags are what `bawn run` and the commands that explain it share.
 type runFlags struct {
-	req         sandbox.Request
-	launcher    string
+	workspace   string        // as typed
+	settings    []config.Flag // those that a key of the configuration has, in order
+	mode        policy.Mode
 	shell       string
 	hasShell    bool
 	allowWeaker bool
 	quiet       bool
 	bareMode    bool // --sandbox without a mode
 	publish     []session.Publish
-	noGuard     bool
+}
+
+// set makes a flag a layer of the configuration.
+func (f *runFlags) set(name, key, value string) {
+	f.settings = append(f.settings, config.Flag{Name: name, Key: key, Value: value})
+}
+
+// last is the value that the flags alone give a single key.
+func (f *runFlags) last(key string) string {
+	for i := len(f.settings) - 1; i >= 0; i-- {
+		if f.settings[i].Key == key {
+			return f.settings[i].Value
+		}
+	}
+	return ""
 }
 
 func (f *runFlags) specs() []flagSpec {
@@ -35,14 +50,14 @@ func (f *runFlags) specs() []flagSpec {
 			return nil
 		}},
 		flagSpec{name: "--launcher", arg: "auto|native|bwrap", help: "who makes the sandbox (auto: native, else bwrap)", set: func(v string) error {
-			f.launcher = v
+			f.set("--launcher", "sandbox.launcher", v)
 			return checkLauncher(v)
 		}},
 		flagSpec{name: "--guard", arg: "on|off", help: "hold names that do not exist yet (default: on);\noff is faster where many files are made", set: func(v string) error {
 			if v != "on" && v != "off" {
 				return fmt.Errorf("%q is neither on nor off", v)
 			}
-			f.noGuard = v == "off"
+			f.set("--guard", "sandbox.guard", v)
 			return nil
 		}},
 		flagSpec{name: "--publish", arg: "[IP:]PORT", help: "show a port of the sandbox on the host (127.0.0.1\nunless IP says otherwise); repeatable", set: func(v string) error {
@@ -59,14 +74,18 @@ func (f *runFlags) specs() []flagSpec {
 // policySpecs are the flags that decide what is allowed.
 func (f *runFlags) policySpecs() []flagSpec {
 	return []flagSpec{
-		{name: "--tier", arg: "open|guarded|airlock", help: "how much the command may do (default: guarded)", set: func(v string) (err error) {
-			f.req.Tier, err = policy.ParseTier(v)
+		{name: "--tier", arg: "open|guarded|airlock", help: "how much the command may do (default: guarded)", set: func(v string) error {
+			f.set("--tier", "sandbox.default_tier", v)
+			_, err := policy.ParseTier(v)
 			return err
 		}},
-		{name: "--sandbox", arg: "[MODE]", help: "fix the mode, whatever --tier says: read-only,\nworkspace-write or danger-full-access", on: func() { f.bareMode = true },
+		{name: "--sandbox", arg: "[MODE]", help: "fix the mode, whatever --tier says: read-only,\nworkspace-write or danger-full-access", on: func() {
+			f.bareMode = true
+			f.set("--sandbox", "sandbox.enabled", "true")
+		},
 			optional: func(v string) bool { _, err := policy.ParseMode(v); return err == nil },
 			set: func(v string) (err error) {
-				f.req.Mode, err = policy.ParseMode(v)
+				f.mode, err = policy.ParseMode(v)
 				return err
 			}},
 		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: here)", set: f.setDir},
@@ -75,32 +94,43 @@ func (f *runFlags) policySpecs() []flagSpec {
 			if v == "" {
 				return errors.New("the folder's name is empty")
 			}
-			f.req.AddDirs = append(f.req.AddDirs, v)
-			return nil
+			abs, err := filepath.Abs(v)
+			f.set("--add-dir", "sandbox.allowed_paths", plainPath(abs))
+			return err
 		}},
-		{name: "--allow-domain", arg: "HOST[:PORT]", help: "one more host to reach, with its subdomains;\n*.HOST is the subdomains alone; repeatable", set: f.hostRule(&f.req.Network.Allow)},
-		{name: "--deny-domain", arg: "HOST[:PORT]", help: "a host never to reach; wins over every other\nrule; repeatable", set: f.hostRule(&f.req.Network.Deny)},
-		{name: "--allow-private", arg: "HOST", help: "let an allowed host have a private address;\nrepeatable", set: f.hostRule(&f.req.Network.AllowPrivate)},
+		{name: "--allow-domain", arg: "HOST[:PORT]", help: "one more host to reach, with its subdomains;\n*.HOST is the subdomains alone; repeatable", set: f.hostRule("--allow-domain", "sandbox.allowed_domains")},
+		{name: "--deny-domain", arg: "HOST[:PORT]", help: "a host never to reach; wins over every other\nrule; repeatable", set: f.hostRule("--deny-domain", "sandbox.denied_domains")},
+		{name: "--allow-private", arg: "HOST", help: "let an allowed host have a private address;\nrepeatable", set: f.hostRule("--allow-private", "sandbox.allow_private")},
 		{name: "--allow-local-port", arg: "PORT", help: "let in a service of the host's loopback;\nrepeatable", set: func(v string) error {
-			n, err := parsePort(v)
-			f.req.Network.LocalPorts = append(f.req.Network.LocalPorts, n)
+			f.set("--allow-local-port", "sandbox.allowed_local_ports", v)
+			_, err := parsePort(v)
 			return err
 		}},
 	}
 }
 
-// hostRule reads one rule about hosts into list.
-func (f *runFlags) hostRule(list *[]policy.HostRule) func(string) error {
+// hostRule reads one rule about hosts.
+func (f *runFlags) hostRule(name, key string) func(string) error {
 	return func(v string) error {
-		r, err := hostname.ParseRule(v, policy.Origin{File: "the command line"})
-		if err == nil && list != &f.req.Network.Deny {
+		f.set(name, key, v)
+		r, err := hostname.ParseRule(v, policy.Origin{File: name})
+		if err == nil && key != "sandbox.denied_domains" {
 			err = hostname.CheckRule(r)
-		}
-		if err == nil {
-			*list = append(*list, r)
 		}
 		return err
 	}
+}
+
+// plainPath writes a path so that a setting takes every character as itself.
+func plainPath(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if strings.IndexByte(`*?[]{}$\`, path[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
 }
 
 func parsePort(v string) (uint16, error) {
@@ -129,14 +159,11 @@ func (f *runFlags) setDir(v string) error {
 	if v == "" {
 		return errors.New("the folder's name is empty")
 	}
-	f.req.Workspace = v
+	f.workspace = v
 	return nil
 }
 
-// newRunFlags starts from what `bawn run` means: guarded.
-func newRunFlags() *runFlags {
-	return &runFlags{req: sandbox.Request{Tier: policy.Guarded, Environ: os.Environ()}, launcher: "auto"}
-}
+func newRunFlags() *runFlags { return &runFlags{} }
 
 func runCommand(args []string) int {
 	f := newRunFlags()
@@ -205,8 +232,8 @@ func commandEnv(f *runFlags) []string {
 		drop("BASH_ENV")
 		drop("ENV")
 	}
-	if f.req.Workspace != "" {
-		if abs, err := filepath.Abs(f.req.Workspace); err == nil {
+	if f.workspace != "" {
+		if abs, err := filepath.Abs(f.workspace); err == nil {
 			drop("PWD")
 			env = append(env, "PWD="+abs)
 		}
@@ -214,40 +241,50 @@ func commandEnv(f *runFlags) []string {
 	return env
 }
 
-// runArgs checks the request, builds the policy and runs.
+// runArgs loads the configuration, builds the policy and runs.
 func runArgs(f *runFlags, args []string) int {
-	if f.tier() == policy.Open {
-		p, _, err := f.policy()
-		if err != nil {
-			return fail(err)
+	open := f.tier() == policy.Open
+	if !open && nested() {
+		return fail(errNested)
+	}
+	s, err := f.load()
+	if err != nil {
+		if nested() { // bawn's own files are hidden here
+			return fail(errNested)
 		}
-		return runOpen(p, args, commandEnv(f))
+		return fail(err)
 	}
-	if os.Getenv("BAWN_SANDBOXED") != "" {
-		return fail(&policy.RefusedError{
-			What: "a sandbox inside a sandbox", Why: "this command runs in a bawn sandbox already (BAWN_SANDBOXED is set)",
-			Lift: "run it without bawn: the boundary around it holds",
-		})
+	if tier := s.tier(); tier != policy.Open {
+		if nested() {
+			return fail(errNested)
+		}
+		return runSandboxed(f, s, args)
 	}
-	return runSandboxed(f, args)
+	p, host, err := s.settle(false)
+	if err != nil {
+		return fail(err)
+	}
+	if !f.quiet {
+		s.notices(append(p.Warnings(), host.Warnings...))
+	}
+	return runOpen(p, args, commandEnv(f))
 }
 
-// tier is the one that holds: a fixed mode decides over --tier.
+var errNested = &policy.RefusedError{
+	What: "a sandbox inside a sandbox", Why: "this command runs in a bawn sandbox already (BAWN_SANDBOXED is set)",
+	Lift: "run it without bawn: the boundary around it holds",
+}
+
+func nested() bool { return os.Getenv("BAWN_SANDBOXED") != "" }
+
+// tier is the one that was asked for on the command line; guarded if none was.
+// A fixed mode decides over --tier.
 func (f *runFlags) tier() policy.Tier {
-	if f.req.Mode != policy.NoMode {
-		return f.req.Mode.Tier()
+	if f.mode != policy.NoMode {
+		return f.mode.Tier()
 	}
-	return f.req.Tier
-}
-
-func (f *runFlags) policy() (policy.Policy, sandbox.Host, error) {
-	cfg, host, err := sandbox.Inspect(f.req)
-	if err != nil {
-		return policy.Policy{}, host, err
+	if t, err := policy.ParseTier(f.last("sandbox.default_tier")); err == nil {
+		return t
 	}
-	p, err := policy.New(cfg)
-	if err != nil {
-		return policy.Policy{}, host, fmt.Errorf("%w", err)
-	}
-	return p, host, nil
+	return policy.Guarded
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"bawn/internal/config"
 	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -20,10 +21,10 @@ func checkLauncher(v string) error {
 
 func unavailableHint() string { return linux.Hint() }
 
-func runSandboxed(f *runFlags, args []string) int {
-	launcher, err := linux.ParseLauncher(f.launcher)
+func runSandboxed(f *runFlags, s *settings, args []string) int {
+	launcher, err := linux.ParseLauncher(s.config.Launcher())
 	if err != nil {
-		return usageError("run", err)
+		return fail(err)
 	}
 	stage.Prefault(640 << 10)
 	// Nothing of the caller's but the three streams reaches the sandbox.
@@ -40,26 +41,17 @@ func runSandboxed(f *runFlags, args []string) int {
 		early = linux.Prepare(tty, stdio)
 		defer early.Close()
 	}
-	f.req.Guard = !f.noGuard && !f.allowWeaker
-	if f.req.Guard {
-		if err := guard.Supported(); err != nil {
-			f.req.Guard = false
-			warn("%v: names that do not exist yet are not held", err)
-		}
-	}
-	p, host, err := f.policy()
+	p, host, err := s.settle(canGuard(f, s))
 	if err != nil {
 		return fail(err)
 	}
-	way, err := f.egress()
+	way, err := f.egress(s)
 	if err != nil {
 		return fail(err)
 	}
 	way.ProxyOnly = launcher == linux.Bwrap
 	if !f.quiet {
-		for _, w := range append(p.Warnings(), host.Warnings...) {
-			warn("%s", w)
-		}
+		s.notices(append(p.Warnings(), host.Warnings...))
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
@@ -84,16 +76,37 @@ func runSandboxed(f *runFlags, args []string) int {
 	return res.Code
 }
 
-// egress is the run's way to the network. The host's own environment says
-// whether another proxy lies on it.
-func (f *runFlags) egress() (*session.Egress, error) {
-	up, err := egress.UpstreamFromEnv(os.Getenv)
-	if err != nil {
-		return nil, &policy.RefusedError{What: "the host's proxy setting", Why: err.Error(), Lift: "mend the variable, or unset it"}
+func guardWorks() bool { return guard.Supported() == nil }
+
+// canGuard reports whether names that do not exist yet can be held. Where
+// the configuration wants that and the kernel cannot, it is said.
+func canGuard(f *runFlags, s *settings) bool {
+	if !s.config.Guard() || f.allowWeaker {
+		return false
 	}
-	e := &session.Egress{Upstream: up, Publish: f.publish}
+	if err := guard.Supported(); err != nil {
+		warn("%v: names that do not exist yet are not held", err)
+		return false
+	}
+	return true
+}
+
+// egress is the run's way to the network. The host's own environment, or the
+// user's settings, say whether another proxy lies on it.
+func (f *runFlags) egress(s *settings) (*session.Egress, error) {
+	e := &session.Egress{Publish: f.publish}
 	if !f.quiet {
 		e.Notice = func(line string) { warn("%s", line) }
+	}
+	var err error
+	switch _, how, url := s.config.Egress(); how {
+	case config.UpstreamEnv:
+		e.Upstream, err = egress.UpstreamFromEnv(os.Getenv)
+	case config.UpstreamURL:
+		e.Upstream, err = egress.UpstreamAt(url, s.config.Items("sandbox.proxy.upstream")[0].Origin.String())
+	}
+	if err != nil {
+		return nil, &policy.RefusedError{What: "the host's proxy setting", Why: err.Error(), Lift: "mend it, or unset it"}
 	}
 	return e, nil
 }

@@ -21,8 +21,10 @@ func checkLauncher(v string) error {
 
 func unavailableHint() string { return sandbox.NoBackendHint(runtime.GOOS) }
 
+func guardWorks() bool { return false }
+
 // runSandboxed refuses (SPEC T10): without a backend the command would run
 // unprotected.
-func runSandboxed(*runFlags, []string) int {
+func runSandboxed(*runFlags, *settings, []string) int {
 	return fail(sandbox.NoBackend(runtime.GOOS))
 }

@@ -247,21 +247,21 @@ func TestB18_UserLiftsAProtectedName(t *testing.T) {
 	lift := "[sandbox]\nunprotect = ['.husky']\n"
 	w.write(w.projectFile(), lift)
 	w.trustProject()
-	if got := w.load().Protect(found); len(got) != 3 {
+	if got := protect(w.load(), found); len(got) != 3 {
 		t.Errorf("a repository lifted a protection: %v", got)
 	}
 	w.write(w.userFile(), lift)
-	if got := w.load().Protect(found); len(got) != 2 || got[0].Path != w.dir+"/.git/hooks" {
+	if got := protect(w.load(), found); len(got) != 2 || got[0].Path != w.dir+"/.git/hooks" {
 		t.Errorf("protected %v", got)
 	}
 	w.write(w.userFile(), "[sandbox]\nunprotect = ['.bawn']\n")
-	if c := w.load(); len(c.Protect(found)) != 2 || !contains(c.Warnings(), "bawn's own settings") {
+	if c := w.load(); len(protect(c, found)) != 2 || !contains(c.Warnings(), "bawn's own settings") {
 		t.Errorf("warnings %q", c.Warnings())
 	}
 	// protect wins over unprotect, whoever says it.
 	w.write(w.userFile(), lift)
 	w.write(w.projectFile(), "[sandbox]\nprotect = ['.husky']\n")
-	if got := w.load().Protect(found); len(got) != 3 {
+	if got := protect(w.load(), found); len(got) != 3 {
 		t.Errorf("protected %v", got)
 	}
 }

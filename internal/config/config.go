@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ type Config struct {
 	items        [numKeys][]Item
 	clampedHosts bool // the built-in hosts are in the list, as far as they hold
 	maxTier      Item // of the requirements; Text "" for none
+	maxFolders   bool // the requirements list folders:
+	folderLimit  []Item
+	foldersBy    policy.Origin
 	project      bool // the workspace has a file
 	trusted      bool
 	pending      []Pending
@@ -93,22 +97,44 @@ func (c Config) AllowTier(t policy.Tier) error {
 	return nil
 }
 
+// AllowFolder refuses an added folder that the managed requirements exclude.
+// It is asked with the real path: that of a setting may lead elsewhere by a
+// link.
+func (c Config) AllowFolder(real string) error {
+	if !c.maxFolders {
+		return nil
+	}
+	for _, it := range c.folderLimit {
+		if at, err := filepath.EvalSymlinks(it.Text); err == nil && policy.Inside(real, filepath.ToSlash(at)) {
+			return nil
+		}
+	}
+	return &policy.RefusedError{What: fmt.Sprintf("added folder %q", real), Why: "the managed requirements exclude it (" + shown(c.foldersBy.String()) + ")"}
+}
+
 // Folders returns the folders to add to the workspace (SPEC F6), before links
 // are resolved. Those that policy.Config.CheckFolder refuses are dropped with
 // a warning.
 func (c Config) Folders() []Item { return slices.Clone(c.items[keyAllowedPaths]) }
 
 // Network returns the rules for hosts. With [sandbox.proxy] enabled = false
-// there are none: see Egress.
+// it is Off.
 func (c Config) Network() policy.NetworkConfig {
 	n := policy.NetworkConfig{
 		Allow: c.hosts(keyAllowed), Deny: c.hosts(keyDenied), AllowPrivate: c.hosts(keyPrivate),
 		NoDefaults: c.clampedHosts || c.value(keyDefaults).Text != "true",
 	}
+	if it := c.value(keyProxy); it.Text != "true" {
+		n.Off, n.Origin = true, it.Origin
+	}
 	for _, it := range c.items[keyLocalPorts] {
 		p, err := strconv.ParseUint(it.Text, 10, 16)
 		if err == nil && p != 0 {
 			n.LocalPorts = append(n.LocalPorts, uint16(p))
+			if n.PortOrigins == nil {
+				n.PortOrigins = map[uint16]policy.Origin{}
+			}
+			n.PortOrigins[uint16(p)] = it.Origin
 		}
 	}
 	return n
@@ -175,27 +201,31 @@ func (c Config) Launcher() string { return c.value(keyLauncher).Text }
 func (c Config) StrictPrecheck() bool { return c.value(keyPrecheck).Text != "default" }
 
 // Hidden returns rules for the places that are hidden besides the credentials.
-func (c Config) Hidden() []policy.PathRule {
+func (c Config) Hidden() []policy.PathRule { return c.places(keyHidden, policy.Hidden) }
+
+// Protect returns rules for the places that stay read-only besides the
+// protected names. They win over Unprotect.
+func (c Config) Protect() []policy.PathRule { return c.places(keyProtect, policy.ReadOnly) }
+
+func (c Config) places(k int, a policy.Access) []policy.PathRule {
 	var out []policy.PathRule
-	for _, it := range c.items[keyHidden] {
-		out = append(out, policy.FixedRule(it.Text, policy.Hidden, "hidden:"+it.Text, "hidden by "+it.Origin.String()))
+	for _, it := range c.items[k] {
+		out = append(out, policy.SettingRule(it.Text, a, it.Origin))
 	}
 	return out
 }
 
-// Protect returns the rules that hold of those for protected names, which
-// package sandbox found: without what the user lifted, with what was added.
-func (c Config) Protect(found []policy.PathRule) []policy.PathRule {
-	var out []policy.PathRule
-	for _, r := range found {
-		if !slices.ContainsFunc(c.items[keyUnprotect], func(it Item) bool { return policy.Inside(r.Path, it.Text) }) {
-			out = append(out, r)
+// Unprotect returns what of the protected names the user lifted: their ids,
+// and the places in which none holds.
+func (c Config) Unprotect() (ids, places []string) {
+	for _, it := range c.items[keyUnprotect] {
+		if policy.IsClean(it.Text) {
+			places = append(places, it.Text)
+		} else {
+			ids = append(ids, it.Text)
 		}
 	}
-	for _, it := range c.items[keyProtect] {
-		out = append(out, policy.ProtectRule(it.Text, "protected by "+it.Origin.String()))
-	}
-	return out
+	return ids, places
 }
 
 // NarrowInstalls reports whether package installs get the narrower profile in

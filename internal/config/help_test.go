@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,3 +127,15 @@ func contains(list []string, part string) bool {
 }
 
 func netipPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }
+
+// protect is what holds of the rules for protected names that were found.
+func protect(c Config, found []policy.PathRule) []policy.PathRule {
+	var out []policy.PathRule
+	_, places := c.Unprotect()
+	for _, r := range found {
+		if !slices.ContainsFunc(places, func(p string) bool { return policy.Inside(r.Path, p) }) {
+			out = append(out, r)
+		}
+	}
+	return append(out, c.Protect()...)
+}

@@ -79,7 +79,7 @@ flag.example flags --allow-domain`
 	if c.NarrowInstalls() {
 		t.Error("hosts written by hand do not lift the install profile")
 	}
-	rules := c.Protect([]policy.PathRule{policy.ProtectRule(w.dir+"/.husky", "x")})
+	rules := protect(c, []policy.PathRule{policy.ProtectRule(w.dir+"/.husky", "x")})
 	if len(rules) != 2 || rules[1].Path != w.dir+"/deploy" {
 		t.Errorf("protected: %v", rules)
 	}

@@ -135,6 +135,9 @@ func (c *Config) clamp(r *values) {
 	if r.set[keyTier] {
 		c.maxTier = r.items[keyTier][0]
 	}
+	if k := keyAllowedPaths; r.set[k] {
+		c.maxFolders, c.folderLimit, c.foldersBy = true, r.items[k], r.at[k]
+	}
 	// Single values first: whether the built-in hosts hold decides what the
 	// list of hosts begins with.
 	for k := range keys {
@@ -279,7 +282,7 @@ func (c *Config) warn() {
 		}
 	}
 	for _, it := range c.items[keyUnprotect] {
-		if c.workspace != "" && policy.Inside(it.Text, c.workspace+"/"+projectFolder) {
+		if it.Text == "bawn" || c.workspace != "" && policy.Inside(it.Text, c.workspace+"/"+projectFolder) {
 			c.warnings = append(c.warnings, "unprotect "+strconv.Quote(it.Text)+" ("+shown(it.Origin.String())+") lets commands change bawn's own settings of this project")
 		}
 	}

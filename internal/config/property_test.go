@@ -150,7 +150,7 @@ func notWider(t *rapid.T, c, next Config) {
 	}
 	found := []policy.PathRule{policy.ProtectRule("/workspace/.husky", "x"), policy.ProtectRule("/workspace/.git/hooks", "x"), policy.ProtectRule("/workspace/.bawn", "x")}
 	for what, rules := range map[string][2][]policy.PathRule{
-		"protected": {c.Protect(found), next.Protect(found)},
+		"protected": {protect(c, found), protect(next, found)},
 		"hidden":    {c.Hidden(), next.Hidden()},
 	} {
 		for _, r := range rules[0] {

@@ -68,6 +68,15 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 	case Proxy:
 		err = checkProxy(text)
 	case Folders, Places:
+		if k == &keys[keyUnprotect] && isNameID(text) {
+			break
+		}
+		if k == &keys[keyUnprotect] && !strings.Contains(text, "/") {
+			// Taken as a file's name a slip would lift nothing.
+			if n := nearest(text, nameIDs[:]); n != "" || strings.HasPrefix(text, "git.") {
+				return it, fmt.Errorf("%q is no protected name%s; a file of that name is ./%s", text, didYouMean(text, nameIDs[:]), text)
+			}
+		}
 		it.Text, err = sc.path(k, text)
 	case Hosts:
 		it.host, err = parseHost(k, text, o)
@@ -126,6 +135,32 @@ func checkProxy(text string) error {
 		return errors.New("the proxy's host and port cannot be read: http://host:port")
 	}
 	return nil
+}
+
+// nameIDs are the protected names that can be lifted wherever they are: those
+// of policy.ProtectedNames, and of git's control files.
+var nameIDs = [...]string{"git.hooks", "git.config", "git.pointer", "git.layout", "git.target", "git.settings", "shell", "agent", "bawn"}
+
+// gitConfigKey begins the id of one key, as git.config:core.editor.
+const gitConfigKey = "git.config:"
+
+// isNameID reports whether text is an id and no path: ./shell is a file.
+func isNameID(text string) bool {
+	if key, ok := strings.CutPrefix(text, gitConfigKey); ok {
+		section, name, ok := strings.Cut(key, ".")
+		return ok && plainKey(section) && plainKey(name)
+	}
+	for _, id := range nameIDs {
+		if text == id {
+			return true
+		}
+	}
+	return false
+}
+
+// plainKey reports whether s is a section's or a key's name as git folds it.
+func plainKey(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // path resolves a path's text, without looking at the disk.

@@ -113,6 +113,17 @@ func UpstreamFromEnv(getenv func(string) string) (*Upstream, error) {
 	return &u, nil
 }
 
+// UpstreamAt is one proxy for everything, as settings name it:
+// http://[user:password@]host:port. origin is where, for errors.
+func UpstreamAt(value, origin string) (*Upstream, error) {
+	h, err := parseHop(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	h.variable = origin
+	return &Upstream{plain: h, tunnel: h}, nil
+}
+
 func parseHop(value string) (*hop, error) {
 	rest := value
 	if scheme, after, ok := strings.Cut(value, "://"); ok {

@@ -313,6 +313,11 @@ func hiddenRule(path, what string, file bool) PathRule {
 	return PathRule{Path: path, Access: Hidden, File: file, kind: kind, what: what}
 }
 
+// OwnRule hides a file or folder of bawn's own settings or state.
+func OwnRule(path string) PathRule {
+	return PathRule{Path: path, Access: Hidden, kind: kindOwn, what: "bawn's settings"}
+}
+
 // Credentials lists every path that no sandboxed command may read or write,
 // existing or not: below the homes, where getenv moves them, and the
 // system's. Homes are absolute clean paths; other values are ignored.

@@ -44,6 +44,7 @@ const (
 	kindOwn
 	kindCache
 	kindProtect
+	kindSetting
 )
 
 // PathRule gives one path, and all below it, an access. Path is absolute and
@@ -54,21 +55,45 @@ type PathRule struct {
 	// File is set where the rule is about one file, not a folder.
 	File bool
 	kind ruleKind
-	id   string // kindFixed, kindCache: the rule's id
-	what string // what the place is
+	id   string  // kindFixed, kindCache: the rule's id
+	what string  // what the place is
+	by   *Origin // who wrote it; nil is the program itself
 }
+
+// From returns the rule with the place that says it.
+func (r PathRule) From(o Origin) PathRule {
+	r.by = &o
+	return r
+}
+
+// SettingRule makes a place hidden or read-only because somebody's settings
+// say so.
+func SettingRule(path string, a Access, o Origin) PathRule {
+	return PathRule{Path: path, Access: a, kind: kindSetting, by: &o}
+}
+
+// IsSetting reports whether the rule is one of SettingRule's.
+func (r PathRule) IsSetting() bool { return r.kind == kindSetting }
 
 // IsCache reports whether the rule is a tool cache's.
 func (r PathRule) IsCache() bool { return r.kind == kindCache }
 
 // Rule says why, in words.
 func (r PathRule) Rule() Rule {
+	rule := r.words()
+	if r.by != nil {
+		rule.Origin = *r.by
+	}
+	return rule
+}
+
+func (r PathRule) words() Rule {
 	switch r.kind {
 	case kindFixed:
 		rule := Rule{ID: r.id, Text: r.what}
 		switch {
 		case r.id == "root":
-			rule.Lift = "--add-dir DIR makes a folder writable in guarded; --tier open has no sandbox"
+			rule.Lift = addLift + " makes a folder writable in guarded; --tier open has no sandbox"
 		case r.id == "workspace" && r.Access == ReadOnly:
 			rule.Lift = "--sandbox workspace-write"
 		}
@@ -76,7 +101,7 @@ func (r PathRule) Rule() Rule {
 	case kindHome:
 		return Rule{
 			ID: "home", Text: "the home folder is read-only in the sandbox",
-			Lift: "--add-dir DIR makes a folder in it writable",
+			Lift: addLift + " makes a folder in it writable",
 		}
 	case kindCredential, kindOwn:
 		id := "credential:"
@@ -93,11 +118,22 @@ func (r PathRule) Rule() Rule {
 		return Rule{
 			ID:   "protect:" + r.Path,
 			Text: r.what + ": a change would run code or widen permissions outside the sandbox",
-			Lift: "make the change outside the sandbox",
+			Lift: "make the change outside the sandbox, or unprotect it in " + UserFile,
 		}
+	case kindSetting:
+		if r.Access == Hidden {
+			return Rule{ID: "hidden:" + r.Path, Text: "the settings hide it", Lift: "remove it from hidden"}
+		}
+		return Rule{ID: "protect:" + r.Path, Text: "the settings protect it", Lift: "remove it from protect"}
 	}
 	return Rule{ID: "path:none", Text: "no rule allows it"}
 }
+
+// UserFile is the file of the user's own settings, as lifts name it. A program
+// that knows another place for it shows that.
+const UserFile = "~/.config/bawn/config.toml"
+
+const addLift = "--add-dir DIR or allowed_paths in " + UserFile
 
 // FixedRule is a rule with an id and a sentence of its own.
 func FixedRule(path string, a Access, id, text string) PathRule {

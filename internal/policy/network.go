@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -25,6 +26,11 @@ type NetworkConfig struct {
 	NoDefaults bool
 	// LocalPorts are the ports of this machine's 127.0.0.1 and ::1 that may be reached.
 	LocalPorts []uint16
+	// PortOrigins says where a local port was named, if a file did.
+	PortOrigins map[uint16]Origin
+	// Off: no connection leaves at all, as Origin says.
+	Off    bool
+	Origin Origin
 }
 
 // The lists of rules.
@@ -46,6 +52,7 @@ type Network struct {
 	allowPorts map[Host][]uint16 // the ports of allowing rules that give one
 	depth      int               // labels of the longest name in a rule
 	localPorts []uint16
+	portsBy    map[uint16]Origin
 }
 
 type netRule struct {
@@ -66,7 +73,7 @@ func NewNetwork(c NetworkConfig) (Network, error) {
 	n := Network{
 		rules:      make([]netRule, 0, len(c.Deny)+len(c.Allow)+len(c.AllowPrivate)+len(defaultHosts)),
 		names:      make(map[string]nameRules, len(c.Deny)+len(c.Allow)+len(c.AllowPrivate)+len(defaultHosts)),
-		localPorts: slices.Clone(c.LocalPorts),
+		localPorts: slices.Clone(c.LocalPorts), portsBy: maps.Clone(c.PortOrigins),
 	}
 	if !c.NoDefaults {
 		for i := range defaultHosts {
@@ -230,7 +237,7 @@ func (n *Network) decide(c Connect) Decision {
 		case r != nil:
 			return r.opened()
 		case isLocal(c.Host) && slices.Contains(n.localPorts, c.Port):
-			return localPort(c.Port)
+			return n.localPort(c.Port)
 		}
 		return internalDenial(c, c.Host, class)
 	}
@@ -239,7 +246,7 @@ func (n *Network) decide(c Connect) Decision {
 	}
 	return Decision{Ask, Rule{
 		ID: "host:unlisted", Text: c.Host.String() + " is not on the list of allowed hosts",
-		Lift: "--allow-domain " + c.Host.String() + " allows it",
+		Lift: "--allow-domain " + c.Host.String() + " or allowed_domains in " + UserFile + " allows it",
 	}}
 }
 
@@ -328,7 +335,7 @@ func (n Network) DecideAddr(h Host, a netip.AddrPort) Decision {
 			return r.opened()
 		}
 		if isLocal(dialled) && slices.Contains(n.localPorts, c.Port) {
-			return localPort(c.Port)
+			return n.localPort(c.Port)
 		}
 	}
 	if r := byName[listPrivate]; r != nil && (class.opening() == openName || class.opening() == openPort && r.port != 0) {
@@ -337,8 +344,8 @@ func (n Network) DecideAddr(h Host, a netip.AddrPort) Decision {
 	return internalDenial(c, dialled, class)
 }
 
-func localPort(port uint16) Decision {
-	return Decision{Allow, Rule{ID: "local-port:" + strconv.Itoa(int(port)), Text: "the local port is allowed"}}
+func (n *Network) localPort(port uint16) Decision {
+	return Decision{Allow, Rule{ID: "local-port:" + strconv.Itoa(int(port)), Text: "the local port is allowed", Origin: n.portsBy[port]}}
 }
 
 func deny(id, text, lift string) Decision {
@@ -374,15 +381,15 @@ func internalDenial(c Connect, dialled Host, class AddrClass) Decision {
 	switch {
 	case row.open == openNever:
 	case itself && isLocal(dialled):
-		lift = "--allow-local-port " + port + " allows it"
+		lift = "--allow-local-port " + port + " or allowed_local_ports in " + UserFile + " allows it"
 	case itself:
-		lift = "--allow-domain " + host + ":" + port + " allows it"
+		lift = "--allow-domain " + host + ":" + port + " or allowed_domains in " + UserFile + " allows it"
 	case row.open == openPort:
-		lift = "--allow-private " + host + ":" + port + " allows it"
+		lift = "--allow-private " + host + ":" + port + " or allow_private in " + UserFile + " allows it"
 	case row.open == openName:
-		lift = "--allow-private " + host + " allows it"
+		lift = "--allow-private " + host + " or allow_private in " + UserFile + " allows it"
 	default:
-		lift = "--allow-domain " + dialled.bracketed() + ":" + port + " allows the address"
+		lift = "--allow-domain " + dialled.bracketed() + ":" + port + " or allowed_domains in " + UserFile + " allows the address"
 	}
 	return deny("address:"+row.id, text, lift)
 }

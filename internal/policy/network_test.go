@@ -100,7 +100,7 @@ func TestNetworkLists(t *testing.T) {
 	if d := n.Decide(connect(t, "good.test:1")); d.Rule.Origin != (Origin{"f.toml", 1}) {
 		t.Errorf("%+v", d)
 	}
-	if d := n.Decide(connect(t, "x.example:443")); d.Rule.Lift != "--allow-domain x.example allows it" {
+	if d := n.Decide(connect(t, "x.example:443")); d.Rule.Lift != "--allow-domain x.example or allowed_domains in ~/.config/bawn/config.toml allows it" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -249,7 +249,7 @@ func TestB86_PrivateName(t *testing.T) {
 	with := mustNetwork(t, NetworkConfig{Allow: mustRules(t, "intra.test"), AllowPrivate: mustRules(t, "intra.test")})
 	h := mustHost(t, "intra.test")
 	decided(t, "without", without.DecideAddr(h, at), Deny, "address:private")
-	if d := without.DecideAddr(h, at); d.Rule.Lift != "--allow-private intra.test allows it" {
+	if d := without.DecideAddr(h, at); d.Rule.Lift != "--allow-private intra.test or allow_private in ~/.config/bawn/config.toml allows it" {
 		t.Errorf("%+v", d)
 	}
 	decided(t, "with", with.DecideAddr(h, at), Allow, "host:allow-private:intra.test")

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,8 +54,14 @@ type Config struct {
 	Protected []PathRule // existing control files inside writable folders
 	GitDirs   []string   // git directories outside the workspace that git must write
 
+	// DirOrigins says where an added folder was named, if a file did.
+	DirOrigins map[string]Origin
+
 	Network NetworkConfig
 	Guard   bool // Protected lists names that do not exist yet, too
+	// Lifted are ids of protected names (Name.Lift, git.hooks, …) that the
+	// user's own settings lift; Unprotected are places in which none holds.
+	Lifted, Unprotected []string
 }
 
 // Policy is what one sandboxed run may do: an immutable value. The zero
@@ -69,7 +76,10 @@ type Policy struct {
 	env       EnvRules
 	files     Table
 	network   Network
+	noNetwork Rule
 	guard     bool
+	lifted    []string
+	open      []string // Config.Unprotected
 	warnings  []string
 }
 
@@ -84,6 +94,10 @@ func (p Policy) Files() Table      { return p.files }
 // Guard reports whether names that do not exist yet are held, which needs a
 // sandbox with something writable in it.
 func (p Policy) Guard() bool { return p.guard && p.Sandboxed() && p.mode != ReadOnlyMode }
+
+// Lifted are the ids of protected names that do not hold, and the places in
+// which no name is protected.
+func (p Policy) Lifted() (ids, places []string) { return slices.Clone(p.lifted), slices.Clone(p.open) }
 
 // AddDirs are the added folders that are writable.
 func (p Policy) AddDirs() []string { return append([]string(nil), p.addDirs...) }
@@ -114,11 +128,14 @@ func (p Policy) Decide(a Action) Decision {
 
 // HasNetwork reports whether any host can be reached.
 func (p Policy) HasNetwork() bool {
-	return p.tier == Open || p.tier == Guarded && p.mode != ReadOnlyMode
+	return p.tier == Open || p.tier == Guarded && p.mode != ReadOnlyMode && p.noNetwork.ID == ""
 }
 
-// NoNetwork is the rule by which a tier or mode has none.
+// NoNetwork is the rule by which a tier, a mode or the settings have none.
 func (p Policy) NoNetwork() Rule {
+	if p.noNetwork.ID != "" && p.tier == Guarded {
+		return p.noNetwork
+	}
 	name := p.tier.String()
 	if p.mode != NoMode {
 		name = p.mode.String()
@@ -130,6 +147,13 @@ func (p Policy) NoNetwork() Rule {
 // folders and git directories outside the workspace writable.
 func (c Config) CacheAccess() bool {
 	return c.Tier == Guarded && (c.Mode == NoMode || c.Mode == WorkspaceWrite)
+}
+
+func (c Config) name() string {
+	if c.Mode != NoMode {
+		return c.Mode.String()
+	}
+	return c.Tier.String()
 }
 
 // InCache reports whether dir is a tool cache or lies in one.
@@ -152,8 +176,8 @@ func New(c Config) (Policy, error) {
 		c.Tier = c.Mode.Tier()
 	}
 	p := Policy{
-		guard: c.Guard,
-		tier:  c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
+		guard: c.Guard, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected),
+		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
 		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
 	}
 	if c.Tier > Open {
@@ -171,12 +195,15 @@ func New(c Config) (Policy, error) {
 	if err := checkFolder("workspace", c.Workspace, c); err != nil {
 		return Policy{}, err
 	}
+	if c.Temp == HostTemp && !c.CacheAccess() {
+		p.warnings = append(p.warnings, "the host's temp folder is not writable in "+c.name()+", which has a private one")
+		c.Temp, p.temp = PrivateTemp, PrivateTemp
+	}
+	if c.Network.Off {
+		p.noNetwork = Rule{ID: "network:off", Text: "the settings switch the network off", Lift: "enabled = true in [sandbox.proxy]", Origin: c.Network.Origin}
+	}
 	if len(c.AddDirs) > 0 && !c.CacheAccess() {
-		name := c.Tier.String()
-		if c.Mode != NoMode {
-			name = c.Mode.String()
-		}
-		p.warnings = append(p.warnings, "added folders are not writable in "+name)
+		p.warnings = append(p.warnings, "added folders are not writable in "+c.name())
 		c.AddDirs, p.addDirs = nil, nil
 	}
 	for _, d := range c.AddDirs {
@@ -237,7 +264,8 @@ func checkFolder(kind, dir string, c Config) error {
 		if Inside(dir, h.Path) {
 			return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
 		}
-		if !inCache && Inside(h.Path, dir) {
+		// What the settings hide may lie in a writable folder: that is its use.
+		if !inCache && !h.IsSetting() && Inside(h.Path, dir) {
 			return refuse("it contains "+h.Path+": "+h.Rule().Text, pick)
 		}
 	}
@@ -303,7 +331,11 @@ func (c Config) rules() []PathRule {
 	}
 	rs = append(rs, fixed(c.Workspace, ws, "workspace", text))
 	for _, d := range c.AddDirs {
-		rs = append(rs, fixed(d, ReadWrite, "add-dir", "an added folder"))
+		r := fixed(d, ReadWrite, "add-dir", "an added folder")
+		if o, ok := c.DirOrigins[d]; ok {
+			r = r.From(o)
+		}
+		rs = append(rs, r)
 	}
 	if c.CacheAccess() {
 		for _, r := range c.Caches {

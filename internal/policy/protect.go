@@ -132,7 +132,7 @@ func NameRule(id, text string) Rule {
 	return Rule{
 		ID:   "name:" + id,
 		Text: text + ": a change would run code or widen permissions outside the sandbox",
-		Lift: "make the change outside the sandbox",
+		Lift: "make the change outside the sandbox, or unprotect \"" + id + "\" in " + UserFile,
 	}
 }
 

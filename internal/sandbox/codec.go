@@ -37,7 +37,7 @@ func MarshalSpec(s Spec) ([]byte, error) {
 		num(int(p))
 	}
 	if s.Guard.On {
-		for _, l := range [][]string{s.Guard.Roots, s.Guard.Exempt, s.Guard.Paths, s.Guard.Lifted} {
+		for _, l := range [][]string{s.Guard.Roots, s.Guard.Exempt, s.Guard.Paths, s.Guard.Lifted, s.Guard.Protected, s.Guard.Unprotected} {
 			list(l)
 		}
 		str(s.Guard.Home)
@@ -80,7 +80,7 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 		s.Net.Local = append(s.Net.Local, uint16(d.num(1<<16-1)))
 	}
 	if s.Guard.On = f&8 != 0; s.Guard.On {
-		for _, l := range []*[]string{&s.Guard.Roots, &s.Guard.Exempt, &s.Guard.Paths, &s.Guard.Lifted} {
+		for _, l := range []*[]string{&s.Guard.Roots, &s.Guard.Exempt, &s.Guard.Paths, &s.Guard.Lifted, &s.Guard.Protected, &s.Guard.Unprotected} {
 			*l = d.list()
 		}
 		s.Guard.Home = d.str()

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env, Network: r.Network, Guard: r.Guard}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -46,23 +47,42 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		}
 		c.AddDirs = append(c.AddDirs, real)
 	}
+	if !c.CacheAccess() {
+		// None is writable, and New says so of those that a person named.
+		for _, f := range r.Folders {
+			if !f.Must {
+				continue
+			}
+			real, err := realFolder("added folder", f.Path)
+			if err != nil {
+				return c, in.host, err
+			}
+			c.AddDirs = append(c.AddDirs, real)
+		}
+	}
 	if c.Tier == policy.Open {
 		return c, in.host, nil
 	}
 	in.workspace = c.Workspace
 	c.Homes = in.homes()
-	c.Hidden = in.hidden(c.Homes)
+	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
+		return c, in.host, err
+	}
 	if len(c.Homes) > 0 {
-		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), append([]string{c.Workspace}, c.AddDirs...))
+		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
 	}
 	if c.CacheAccess() {
 		if err := plantedFolders(c, r.AddDirs); err != nil {
+			return c, in.host, err
+		}
+		if err := in.folders(&c, r); err != nil {
 			return c, in.host, err
 		}
 	}
 	if err := in.protect(&c); err != nil {
 		return c, in.host, err
 	}
+	in.settings(&c, r.Settings)
 	c.Hidden = in.dropAbsent(c)
 	in.system(&c)
 	in.copies(c.Homes)
@@ -154,8 +174,19 @@ func passwdHome(uid int) string {
 
 // hidden lists the credential places by every path they have: as named, and
 // where links on the way, or the entry itself, lead.
-func (in *inspector) hidden(homes []string) []policy.PathRule {
+func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error) {
 	rules := policy.Credentials(homes, in.getenv)
+	for _, path := range r.Own {
+		rules = append(rules, policy.OwnRule(path))
+	}
+	for _, s := range r.Settings {
+		if s.Access == policy.Hidden {
+			if err := in.mayHide(s); err != nil {
+				return nil, err
+			}
+			rules = append(rules, s)
+		}
+	}
 	for _, h := range homes {
 		for _, r := range rules {
 			if dir := policy.Parent(r.Path); policy.Inside(dir, h) {
@@ -166,7 +197,7 @@ func (in *inspector) hidden(homes []string) []policy.PathRule {
 	n := len(rules)
 	for i, r := range rules[:n:n] {
 		k := in.kind(r.Path)
-		if k == KindDir && !r.File {
+		if k == KindDir && !r.File && !r.IsSetting() {
 			rules = append(rules, in.linkedKeys(r, homes)...)
 		}
 		above := in.linkAbove(r.Path)
@@ -192,7 +223,7 @@ func (in *inspector) hidden(homes []string) []policy.PathRule {
 			rules = append(rules, twin)
 		}
 	}
-	return rules
+	return rules, nil
 }
 
 // linkAbove reports whether a folder on the way to path is a symbolic link.
@@ -238,7 +269,11 @@ func (in *inspector) protect(c *policy.Config) error {
 	dirs := append([]string{c.Workspace}, c.AddDirs...)
 	for _, d := range dirs {
 		in.kind(d)
-		for _, r := range policy.Protected(d) {
+		for _, n := range policy.ProtectedNames() {
+			r := policy.ProtectRule(d+"/"+n.Path, n.What)
+			if slices.Contains(c.Lifted, n.Lift) || insideAny(r.Path, c.Unprotected) {
+				continue
+			}
 			k := in.kind(r.Path)
 			if k == KindNone {
 				if c.Guard { // the guard holds it
@@ -279,12 +314,19 @@ func (in *inspector) protect(c *policy.Config) error {
 			c.GitDirs = append(c.GitDirs, w)
 		}
 		for _, p := range repo.ReadOnly {
+			if in.lifted(p, c) {
+				continue
+			}
 			in.kind(p)
 			c.Protected = append(c.Protected, policy.ProtectRule(p, "git control file"))
 			in.host.Control = append(in.host.Control, p)
 		}
 		in.host.Pins = append(in.host.Pins, repo.Pins...)
-		in.host.Names = append(in.host.Names, repo.Names...)
+		for _, p := range repo.Names {
+			if !slices.Contains(c.Lifted, "git.target") && !insideAny(p, c.Unprotected) {
+				in.host.Names = append(in.host.Names, p)
+			}
+		}
 	}
 	return nil
 }
@@ -302,13 +344,17 @@ func (in *inspector) pinParents(path, root string) {
 // that do not exist there: no mount can hold them, so saying so would be a
 // claim.
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
-	// A workspace or added folder that would hold one is refused, but for one
-	// in a cache, which may be the workspace in any tier.
-	var writable []string
-	if c.Mode != policy.ReadOnlyMode && c.InCache(c.Workspace) {
-		writable = append(writable, c.Workspace)
+	// A workspace or added folder that would hold a credential is refused, but
+	// for one in a cache, which may be the workspace in any tier. What settings
+	// hide may lie in any of them.
+	var writable, dirs []string
+	if c.Mode != policy.ReadOnlyMode {
+		if dirs = append(dirs, c.Workspace); c.InCache(c.Workspace) {
+			writable = append(writable, c.Workspace)
+		}
 	}
 	if c.CacheAccess() {
+		dirs = append(dirs, c.AddDirs...)
 		for _, r := range c.Caches {
 			if in.kind(r.Path) == KindDir {
 				writable = append(writable, r.Path)
@@ -316,10 +362,15 @@ func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 		}
 		writable = append(writable, c.GitDirs...)
 	}
+	dirs = append(dirs, writable...)
 	out := c.Hidden[:0:0]
 next:
 	for _, r := range c.Hidden {
-		for _, d := range writable {
+		within := writable
+		if r.IsSetting() {
+			within = dirs
+		}
+		for _, d := range within {
 			if !policy.Inside(r.Path, d) {
 				continue
 			}

@@ -24,7 +24,13 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if c.Workspace, err = realFolder("workspace", r.Workspace); err != nil {
 		return c, Host{}, err
 	}
-	for _, d := range r.AddDirs {
+	dirs := r.AddDirs
+	for _, f := range r.Folders {
+		if f.Must {
+			dirs = append(dirs[:len(dirs):len(dirs)], f.Path)
+		}
+	}
+	for _, d := range dirs {
 		real, err := realFolder("added folder", d)
 		if err != nil {
 			return c, Host{}, err

@@ -409,7 +409,11 @@ func guardOf(p policy.Policy, h Host) Guard {
 		return Guard{}
 	}
 	g := Guard{On: true, Paths: slices.Concat(h.Control, h.Names)}
+	g.Lifted, g.Unprotected = p.Lifted()
 	for _, r := range p.Files().Below("/") {
+		if r.IsSetting() && r.Access == policy.ReadOnly {
+			g.Protected = append(g.Protected, r.Path)
+		}
 		if r.Access != policy.ReadWrite {
 			continue
 		}

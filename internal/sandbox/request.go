@@ -13,4 +13,27 @@ type Request struct {
 	Environ   []string // the caller's environment
 	Network   policy.NetworkConfig
 	Guard     bool // names that do not exist yet can be held too
+
+	// What settings say. Paths are absolute and clean, not yet real.
+
+	// Folders are added as AddDirs are.
+	Folders []Folder
+	// MayAdd refuses an added folder, by its real path; nil refuses none.
+	MayAdd func(real string) error
+	// Own are files and folders of bawn's own settings and state: hidden.
+	Own []string
+	// Settings are hidden and read-only places: rules of policy.SettingRule.
+	Settings []policy.PathRule
+	// Lifted are ids of protected names that do not hold, Unprotected places
+	// in which none does.
+	Lifted, Unprotected []string
+}
+
+// Folder is a folder to add, and who named it.
+type Folder struct {
+	Path   string
+	Origin policy.Origin
+	// Must: where it cannot be added the run is refused. Otherwise it is left
+	// out with a warning.
+	Must bool
 }

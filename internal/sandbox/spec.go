@@ -77,6 +77,8 @@ type Guard struct {
 	Paths  []string // further places that must not change
 	Home   string
 	Lifted []string // ids that the user's own settings lift
+	// What settings add to the protected names, and where they lift all.
+	Protected, Unprotected []string
 }
 
 // Network is what the sandbox's network namespace holds besides its own

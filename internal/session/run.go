@@ -84,6 +84,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	res, err := r.loop(ctx)
 	res.Denials, res.MoreDenials = r.net.denials()
 	res.Denials = append(r.names.denied, res.Denials...)
+	for i := range res.Denials {
+		// The guard knows no origins; the policy does.
+		if d := &res.Denials[i]; d.Path != "" && d.Rule.Origin == (policy.Origin{}) {
+			if rule := o.Policy.Files().Lookup(d.Path); rule.IsSetting() && rule.Rule().ID == d.Rule.ID {
+				d.Rule = rule.Rule()
+			}
+		}
+	}
 	res.Watched = r.names.watched
 	return res, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,11 @@ func TestF4_ExistingCredentials(t *testing.T) {
 			places := secretPlaces(b.Home)
 			if len(places) < 150 {
 				t.Fatalf("only %d places", len(places))
+			}
+			if kind == "swapped" {
+				// A file where the folder of bawn's settings belongs refuses
+				// every run (TestC7_UnreadableSettings).
+				places = slices.DeleteFunc(places, func(r policy.PathRule) bool { return r.Path == b.Home+"/.config/bawn" })
 			}
 			for _, r := range places {
 				plant(t, r.Path, r.File == (kind == "as-it-is"))

@@ -18,7 +18,10 @@ import (
 // for as long as anything in the sandbox does; without it calls would fail, so
 // an end by an error ends the run.
 func serveGuard(listener int, g sandbox.Guard) *teller {
-	r := rules.New(rules.Config{Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths, Lifted: g.Lifted})
+	r := rules.New(rules.Config{
+		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
+		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected,
+	})
 	t := &teller{told: map[string]bool{}, queue: make(chan []byte, maxTold), sent: make(chan struct{})}
 	go t.send()
 	go func() {

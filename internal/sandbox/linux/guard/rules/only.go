@@ -5,6 +5,7 @@ package rules
 import (
 	"strings"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -31,6 +32,7 @@ func (o *only) Check(c *guard.Call) guard.Verdict {
 	if !o.fits(&c.Target, c.Op) || c.Op == guard.Link && c.Other != nil && !o.fits(c.Other, c.Op) {
 		v := deny("install", "not a dependency folder, lock file or manifest")
 		v.Rule.Text = "a package install writes only dependency folders, lock files and, when it adds a package, manifests"
+		v.Rule.Lift = "make the change outside the sandbox, or set install_profile = \"off\" in " + policy.UserFile
 		return v
 	}
 	return o.inner.Check(c)

@@ -37,6 +37,11 @@ type Config struct {
 	// Lifted are the ids that the user's own settings lift: those of
 	// policy.Name, the git.* ids of this package, or git.config:SECTION.KEY.
 	Lifted []string
+	// Protected are places that the settings keep as they are, wherever they
+	// lie; no id lifts them.
+	Protected []string
+	// Unprotected are places in which no other name is protected.
+	Unprotected []string
 }
 
 // The ids of git's control files, for Config.Lifted.
@@ -153,6 +158,9 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 		return false
 	}
 	same := func(path string) bool {
+		if insideAny(path, r.Unprotected) {
+			return false
+		}
 		var o unix.Stat_t
 		return unix.Lstat(path, &o) == nil && o.Dev == s.Dev && o.Ino == s.Ino
 	}
@@ -170,6 +178,12 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 					return true
 				}
 			}
+		}
+	}
+	for _, p := range r.Protected {
+		var o unix.Stat_t
+		if unix.Lstat(p, &o) == nil && o.Dev == s.Dev && o.Ino == s.Ino {
+			return true
 		}
 	}
 	for _, place := range r.places {
@@ -207,6 +221,12 @@ func (r *rules) linked(c *guard.Call) (guard.Verdict, bool) {
 
 // named decides by the name; false: no rule of this package is about it.
 func (r *rules) named(c *guard.Call) (guard.Verdict, bool) {
+	if v, done := r.added(c); done {
+		return v, true
+	}
+	if insideAny(c.Target.Path(), r.Unprotected) {
+		return allow, false
+	}
 	if v, done := r.settings(c); done {
 		return v, true
 	}

@@ -30,6 +30,29 @@ func (r *rules) settings(c *guard.Call) (guard.Verdict, bool) {
 	return allow, false
 }
 
+// added decides about what the settings protect: Protected.
+func (r *rules) added(c *guard.Call) (guard.Verdict, bool) {
+	if len(r.Protected) == 0 {
+		return allow, false
+	}
+	path := c.Target.Path()
+	for _, p := range r.Protected {
+		if policy.Inside(path, p) || policy.Inside(p, path) && moves(c, p[len(path)+1:]) {
+			return guard.Verdict{Decision: guard.Deny, Errno: unix.EACCES, Rule: policy.SettingRule(p, policy.ReadOnly, policy.Origin{}).Rule()}, true
+		}
+	}
+	return allow, false
+}
+
+func insideAny(path string, dirs []string) bool {
+	for _, d := range dirs {
+		if policy.Inside(path, d) {
+			return true
+		}
+	}
+	return false
+}
+
 // paths decides about Config.Paths. It comes after git's own control files,
 // which are among them and may be replaced by harmless ones.
 func (r *rules) paths(c *guard.Call) (guard.Verdict, bool) {

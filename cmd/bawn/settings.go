@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bawn/internal/config"
+	"bawn/internal/config/trust"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session"
+)
+
+// headless: nobody can be asked in this version (SPEC T8).
+const headless = true
+
+// settings is the configuration of one invocation, loaded once, and what the
+// command line says besides.
+type settings struct {
+	config    config.Config
+	mode      policy.Mode
+	workspace string // real
+}
+
+// load reads every layer; any setting that cannot be taken is an error, and
+// nothing runs then.
+func (f *runFlags) load() (*settings, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	return &settings{c, f.mode, o.Workspace}, nil
+}
+
+func (f *runFlags) options() (config.Options, error) {
+	ws, err := sandbox.Workspace(f.workspace)
+	if err != nil {
+		return config.Options{}, err
+	}
+	return config.Options{Environ: os.Environ(), Workspace: ws, Flags: f.settings, Trusted: trustStore().Lookup}, nil
+}
+
+func trustStore() trust.Store { return trust.Open(trust.StateDir(os.Getenv, "")) }
+
+// tier is the one that holds, before anything is inspected.
+func (s *settings) tier() policy.Tier {
+	if s.mode != policy.NoMode {
+		return s.mode.Tier()
+	}
+	t, _ := s.config.Tier(headless)
+	return t
+}
+
+// settle makes the policy. guard says whether names that do not exist yet can
+// be held on this machine.
+func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
+	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard}
+	for _, dir := range []string{config.UserDir(os.Environ(), ""), trust.StateDir(os.Getenv, "")} {
+		if dir != "" {
+			r.Own = append(r.Own, dir)
+		}
+	}
+	return session.Settle(s.config, r, headless)
+}
+
+// notices tells a person what the configuration and the host make worth
+// knowing, each line once.
+func (s *settings) notices(more []string) {
+	told := map[string]bool{}
+	for _, w := range append(s.config.Warnings(), more...) {
+		if !told[w] {
+			told[w] = true
+			warn("%s", w)
+		}
+	}
+	wait, never := 0, 0
+	for _, p := range s.config.Pending() {
+		if p.Never {
+			never++
+		} else {
+			wait++
+		}
+	}
+	const file = ".bawn/config.toml"
+	switch {
+	case wait == 1:
+		warn("1 setting of %s waits for trust: bawn trust", file)
+	case wait > 1:
+		warn("%d settings of %s wait for trust: bawn trust", wait, file)
+	}
+	if never > 0 {
+		warn("%s not taken: only your own or the managed file may say that (bawn config)", plural(never, "setting of "+file+" is", "settings of "+file+" are"))
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// lift is what would change a decision, with the place that the user's
+// settings have here.
+func lift(text string) string {
+	dir := config.UserDir(os.Environ(), "")
+	if dir == "" || os.Getenv("XDG_CONFIG_HOME") == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, policy.UserFile, filepath.Join(dir, "config.toml"))
+}

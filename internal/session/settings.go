@@ -1,0 +1,107 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"bawn/internal/config"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// Settle makes the policy of a run from its configuration. Of the request it
+// takes what no file can say: the fixed mode, the workspace's real path, the
+// environment, and whether names that do not exist can be held at all;
+// everything else comes from the configuration, which the command line's flags
+// are a layer of. Request.Own are the folders of bawn's own settings and
+// state. Nobody can be asked if headless is set (SPEC T8).
+//
+// What cannot be had as it is set is refused, never left out in silence; a
+// folder that a file names is left out with a warning (SPEC F6).
+func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, sandbox.Host, error) {
+	fail := func(err error) (policy.Policy, sandbox.Host, error) { return policy.Policy{}, sandbox.Host{}, err }
+	var notice string
+	if r.Mode == policy.NoMode {
+		var from config.Item
+		r.Tier, from = c.Tier(headless)
+		if saved := c.Items("sandbox.default_tier"); len(saved) == 1 && from.Text != saved[0].Text {
+			notice = fmt.Sprintf("default_tier %q (%s) is not applied where nobody can be asked: %s; --tier %s is", saved[0].Text, saved[0].Origin, from.Text, saved[0].Text)
+		}
+	} else if err := c.AllowTier(r.Mode.Tier()); err != nil {
+		return fail(err)
+	}
+	r.Temp, r.Env, r.Network = c.Temp(), c.Env(), c.Network()
+	r.Guard = r.Guard && c.Guard()
+	r.Lifted, r.Unprotected = c.Unprotect()
+	r.MayAdd = c.AllowFolder
+	r.Settings = append(c.Hidden(), c.Protect()...)
+	for _, it := range c.Folders() {
+		r.Folders = append(r.Folders, sandbox.Folder{Path: it.Text, Origin: it.Origin, Must: it.Layer == config.Flags})
+	}
+	for _, f := range c.Files() {
+		if !policy.Inside(f, r.Workspace) { // the project's is among the protected names
+			r.Own = append(r.Own, f)
+		}
+	}
+	cfg, host, err := sandbox.Inspect(r)
+	if err != nil {
+		return policy.Policy{}, host, err
+	}
+	if err := supported(c, cfg); err != nil {
+		return policy.Policy{}, host, err
+	}
+	p, err := policy.New(cfg)
+	if err != nil {
+		return policy.Policy{}, host, fmt.Errorf("%w", err)
+	}
+	if err := ownPlaces(p, r.Own); err != nil {
+		return policy.Policy{}, host, err
+	}
+	if notice != "" {
+		host.Warnings = append(host.Warnings, notice)
+	}
+	if r.Network.Off && p.Tier() == policy.Guarded && p.Mode() != policy.ReadOnlyMode {
+		host.Warnings = append(host.Warnings, fmt.Sprintf("no network: enabled = false in [sandbox.proxy] (%s)", r.Network.Origin))
+	}
+	return p, host, nil
+}
+
+// supported refuses what this version cannot do.
+func supported(c config.Config, cfg policy.Config) error {
+	if cfg.CacheAccess() && c.PrivateCaches() {
+		it := c.Items("sandbox.caches")[0]
+		return &policy.RefusedError{
+			What: fmt.Sprintf("caches %q (%s)", it.Text, it.Origin), Why: "this version does not support it yet",
+			Lift: `set caches = "shared", or use --tier airlock, which writes no cache`,
+		}
+	}
+	for _, id := range cfg.Lifted {
+		if strings.HasPrefix(id, "git.config:") && !cfg.Guard && cfg.Tier != policy.Open && cfg.Mode != policy.ReadOnlyMode {
+			return &policy.RefusedError{
+				What: fmt.Sprintf("unprotect %q", id), Why: "a single key needs the name guard, which is off",
+				Lift: `turn the guard on, or unprotect "git.config" as a whole`,
+			}
+		}
+	}
+	return nil
+}
+
+// ownPlaces refuses a run in which a command could write what bawn will read
+// as its own the next time. What exists is hidden; a folder that does not is
+// hidden only where it cannot be made.
+func ownPlaces(p policy.Policy, own []string) error {
+	if !p.Sandboxed() {
+		return nil
+	}
+	for _, path := range own {
+		real, err := sandbox.RealPath(path)
+		if err == nil && p.Files().Lookup(real).Access != policy.ReadWrite {
+			continue
+		}
+		return &policy.RefusedError{
+			What: fmt.Sprintf("bawn's own folder %q", path), Why: "a sandboxed command could make it, and so change what bawn reads",
+			Lift: "make the folder now, or set XDG_CONFIG_HOME and XDG_STATE_HOME to places that commands cannot write",
+		}
+	}
+	return nil
+}

@@ -49,6 +49,9 @@ func checkCommand(args []string) int {
 	case err != nil:
 		return usageError("check", err)
 	}
+	if len(rest) > 0 && rest[0] == "run" {
+		return fail(errors.New("check run is not in this version"))
+	}
 	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
 		return usageError("check", fmt.Errorf("unknown action %q: it is read, write or connect", rest[0]))
 	}
@@ -77,7 +80,7 @@ func checkCommand(args []string) int {
 		tier = p.Mode().String()
 	}
 	r.Verdict, r.Tier = d.Verdict.String(), tier
-	r.Rule, r.Reason, r.Origin, r.Lift = d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), d.Rule.Lift
+	r.Rule, r.Reason, r.Origin, r.Lift = d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), lift(d.Rule.Lift)
 	if asJSON {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetEscapeHTML(false)

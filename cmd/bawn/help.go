@@ -76,6 +76,22 @@ Examples:
 
 Exit codes: 0 printed or written; 125 not.
 `
+	case "config":
+		return `
+  bawn config                   every value that holds, with its file and line
+  bawn config path              where the files belong
+  bawn config check [FILE]      read all files, or one, and say what is wrong
+  bawn config keys [KEY]        the keys, with examples
+
+Exit codes: 0; 125 a file says something that is not understood.
+`
+	case "trust":
+		return `
+Without a flag it shows what the workspace's .bawn/config.toml would allow, and
+asks at the terminal. Where nobody can be asked --hash names the content.
+
+Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error.
+`
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"
 	}
@@ -98,7 +114,15 @@ func printCommandHelp(c command) {
 		specs = append(f.policySpecs(), jsonFlag(&asJSON))
 	case "import":
 		specs = new(importFlags).specs()
-	case "env", "doctor":
+	case "policy":
+		specs = append(f.policySpecs(), policyFlags(&asJSON, new(bool), new(bool))...)
+	case "config":
+		specs = configSpecs(f, &asJSON)
+	case "trust":
+		specs = new(trustFlags).specs()
+	case "env":
+		specs = append(f.folderSpecs(), jsonFlag(&asJSON))
+	case "doctor":
 		specs = []flagSpec{jsonFlag(&asJSON)}
 	}
 	if len(specs) > 0 {

@@ -88,8 +88,7 @@ func (f *runFlags) policySpecs() []flagSpec {
 				f.mode, err = policy.ParseMode(v)
 				return err
 			}},
-		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: here)", set: f.setDir},
-		{name: "--cd", arg: "DIR", help: "the same as -C", set: f.setDir},
+		f.folderSpecs()[0], f.folderSpecs()[1],
 		{name: "--add-dir", arg: "DIR", help: "one more folder to write in guarded; repeatable", set: func(v string) error {
 			if v == "" {
 				return errors.New("the folder's name is empty")
@@ -106,6 +105,14 @@ func (f *runFlags) policySpecs() []flagSpec {
 			_, err := parsePort(v)
 			return err
 		}},
+	}
+}
+
+// folderSpecs are the flags that name the workspace.
+func (f *runFlags) folderSpecs() []flagSpec {
+	return []flagSpec{
+		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: here)", set: f.setDir},
+		{name: "--cd", arg: "DIR", help: "the same as -C", set: f.setDir},
 	}
 }
 

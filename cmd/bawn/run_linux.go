@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"bawn/internal/config"
@@ -74,6 +75,15 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
 	}
 	return res.Code
+}
+
+// bwrapArgs are bubblewrap's arguments for a run under the policy.
+func bwrapArgs(p policy.Policy, host sandbox.Host, env []string) ([]string, error) {
+	if !p.Sandboxed() {
+		return nil, errors.New("the open tier has no sandbox")
+	}
+	spec := sandbox.Plan(p, host, sandbox.Command{Environ: env, Net: sandbox.Network{Proxy: true}})
+	return linux.ShownBwrapArgs(spec), nil
 }
 
 func guardWorks() bool { return guard.Supported() == nil }

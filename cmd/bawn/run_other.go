@@ -3,9 +3,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
 
@@ -20,6 +22,10 @@ func checkLauncher(v string) error {
 }
 
 func unavailableHint() string { return sandbox.NoBackendHint(runtime.GOOS) }
+
+func bwrapArgs(policy.Policy, sandbox.Host, []string) ([]string, error) {
+	return nil, errors.New("bubblewrap is for Linux")
+}
 
 func guardWorks() bool { return false }
 

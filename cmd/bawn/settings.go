@@ -46,7 +46,9 @@ func (f *runFlags) options() (config.Options, error) {
 	return config.Options{Environ: os.Environ(), Workspace: ws, Flags: f.settings, Trusted: trustStore().Lookup}, nil
 }
 
-func trustStore() trust.Store { return trust.Open(trust.StateDir(os.Getenv, "")) }
+func trustStore() trust.Store { return trust.Open(trustState()) }
+
+func trustState() string { return trust.StateDir(os.Getenv, os.Getenv("HOME")) }
 
 // tier is the one that holds, before anything is inspected.
 func (s *settings) tier() policy.Tier {
@@ -61,7 +63,7 @@ func (s *settings) tier() policy.Tier {
 // be held on this machine.
 func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
 	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard}
-	for _, dir := range []string{config.UserDir(os.Environ(), ""), trust.StateDir(os.Getenv, "")} {
+	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)
 		}

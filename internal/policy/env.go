@@ -22,6 +22,9 @@ type DroppedVar struct {
 	Rule   string // for programs: stable, as env:name:*_TOKEN or env:socket
 }
 
+// EnvUserDrop is the rule of what Drop names.
+const EnvUserDrop = "env:user-drop"
+
 // Scrub splits environ (entries as of os.Environ) into what a command may see
 // and what it may not. Order and bytes of kept entries are untouched. Of a
 // name that occurs twice each entry is judged by itself, so it does not matter
@@ -81,7 +84,7 @@ func (r EnvRules) judge(entry string) (DroppedVar, bool) {
 		return DroppedVar{name, "steers bawn itself", "env:bawn"}, true
 	}
 	if envMatchAny(r.Drop, name) {
-		return DroppedVar{name, "removed by env_drop", "env:user-drop"}, true
+		return DroppedVar{name, "removed by env_drop", EnvUserDrop}, true
 	}
 	if envMatchAny(r.Keep, name) {
 		return DroppedVar{}, false

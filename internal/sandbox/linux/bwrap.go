@@ -98,7 +98,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) 
 	if spec.TTY {
 		files[stage.StdioFD], files[stage.StdioFD+1], files[stage.StdioFD+2] = null, null, null
 	}
-	args, data2 := BwrapArgs(spec, len(files)+1)
+	args, data2 := BwrapArgs(spec, firstDataFD)
 	argFile, err := keep(specFile([]byte(strings.Join(args, "\x00") + "\x00")))
 	if err != nil {
 		out.Close()
@@ -142,6 +142,18 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) 
 		return nil, err
 	}
 	return p, nil
+}
+
+// firstDataFD is where bubblewrap finds the first file with content: after the
+// stage's descriptors and its own arguments.
+const firstDataFD = stage.ExeFD + 2
+
+// ShownBwrapArgs are the arguments that Start gives bubblewrap for a Spec, for
+// a person to read.
+func ShownBwrapArgs(spec sandbox.Spec) []string {
+	spec.Mounts = present(spec.Mounts)
+	args, _ := BwrapArgs(spec, firstDataFD)
+	return args
 }
 
 // present drops the masks, pins and replacements of names that are not there:

@@ -7,14 +7,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,8 +23,11 @@ import (
 )
 
 const (
-	storeName  = "trust.json"
-	version    = 1
+	storeName = "trust"
+	// head is the first line. One for each entry follows: hash, time, who and
+	// project, the last two as Go strings. Every run in a project with settings
+	// of its own reads this, and a JSON package would cost it more.
+	head       = "bawn trust 1\n"
 	maxFile    = 8 << 20
 	maxEntries = 10_000
 	// maxContents is how many contents of one project are kept: branches
@@ -44,9 +46,48 @@ type Entry struct {
 	At     time.Time `json:"at"`
 }
 
-type content struct {
-	Version  int     `json:"version"`
-	Projects []Entry `json:"projects"`
+// line is the entry as the store has it.
+func (e Entry) line() string {
+	return e.SHA256 + " " + e.At.UTC().Format(time.RFC3339) + " " + strconv.Quote(e.By) + " " + strconv.Quote(e.Path) + "\n"
+}
+
+var errMalformed = errors.New("an entry is malformed")
+
+// parse reads a whole store. It takes nothing but what lines written by line
+// say, byte for byte.
+func parse(data string) ([]Entry, error) {
+	rest, ok := strings.CutPrefix(data, head)
+	if !ok {
+		return nil, errors.New("it does not begin as one of this version does")
+	}
+	var out []Entry
+	for text := range strings.Lines(rest) {
+		sum, after, _ := strings.Cut(text, " ")
+		at, after, _ := strings.Cut(after, " ")
+		e := Entry{SHA256: sum}
+		var err error
+		if e.At, err = time.Parse(time.RFC3339, at); err != nil {
+			return nil, errMalformed
+		}
+		by, err := strconv.QuotedPrefix(after)
+		if err != nil {
+			return nil, errMalformed
+		}
+		path, err := strconv.QuotedPrefix(strings.TrimPrefix(after[len(by):], " "))
+		if err != nil {
+			return nil, errMalformed
+		}
+		e.By, _ = strconv.Unquote(by) // quoted, as QuotedPrefix says
+		e.Path, _ = strconv.Unquote(path)
+		b, err := hex.DecodeString(e.SHA256)
+		if err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != e.SHA256 || !filepath.IsAbs(e.Path) || e.line() != text {
+			return nil, errMalformed
+		}
+		if out = append(out, e); len(out) > maxEntries {
+			return nil, fmt.Errorf("it has more than %d entries", maxEntries)
+		}
+	}
+	return out, nil
 }
 
 // Store is the file in a state folder. The zero Store has no folder: it
@@ -106,7 +147,6 @@ func add(have []Entry, project string, text []byte, by string, at time.Time) ([]
 	if !filepath.IsAbs(project) || filepath.Clean(project) != project {
 		return nil, fmt.Errorf("trusting %q: not an absolute clean path", project)
 	}
-	// JSON would turn different bytes into the same character.
 	if !utf8.ValidString(project) {
 		return nil, fmt.Errorf("trusting %q: the path is not valid text", project)
 	}
@@ -171,24 +211,11 @@ func (s Store) read(d *disk.Dir) ([]Entry, error) {
 	if err != nil {
 		return fail(err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	var c content
-	if err := dec.Decode(&c); err != nil {
+	entries, err := parse(string(data))
+	if err != nil {
 		return fail(err)
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fail(errors.New("something follows the content"))
-	}
-	if c.Version != version {
-		return fail(fmt.Errorf("its version is %d, not %d", c.Version, version))
-	}
-	for _, e := range c.Projects {
-		if b, err := hex.DecodeString(e.SHA256); err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != e.SHA256 || !filepath.IsAbs(e.Path) {
-			return fail(errors.New("an entry is malformed"))
-		}
-	}
-	return c.Projects, nil
+	return entries, nil
 }
 
 // change rewrites the store under its lock.
@@ -228,14 +255,9 @@ func (s Store) rewrite(d *disk.Dir, f func([]Entry) ([]Entry, error)) error {
 		return err
 	}
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if next == nil {
-		next = []Entry{}
-	}
-	if err := enc.Encode(content{version, next}); err != nil {
-		return err
+	b.WriteString(head)
+	for _, e := range next {
+		b.WriteString(e.line())
 	}
 	if err := d.Replace(storeName, b.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -135,9 +134,14 @@ func TestStoreThatCannotBeReliedOn(t *testing.T) {
 		"empty":            func(_, f string) error { return os.Truncate(f, 0) },
 		"torn":             func(_, f string) error { return os.Truncate(f, 40) },
 		"more after it":    appendTo("{}"),
-		"other version":    replaceIn(`"version": 1`, `"version": 2`),
-		"unknown field":    replaceIn(`"version"`, `"x": 1, "version"`),
-		"short hash":       replaceIn(`"sha256": "`, `"sha256": "00`),
+		"other version":    replaceIn("bawn trust 1", "bawn trust 2"),
+		"one more field":   replaceIn(` "/p"`, ` "x" "/p"`),
+		"two blanks":       replaceIn(` "/p"`, `  "/p"`),
+		"no path":          replaceIn(` "/p"`, ``),
+		"long hash":        replaceIn(hash(raw("a")), "00"+hash(raw("a"))),
+		"short hash":       replaceIn(hash(raw("a")), hash(raw("a"))[2:]),
+		"other quotes":     replaceIn(`"/p"`, "`/p`"),
+		"escaped letter":   replaceIn(`"/p"`, `"/\x70"`),
 		"hash in capitals": replaceIn(hash(raw("a")), strings.ToUpper(hash(raw("a")))),
 		"relative path":    replaceIn(`"/p"`, `"p"`),
 		"too big":          func(_, f string) error { return os.Truncate(f, maxFile+1) },
@@ -352,11 +356,11 @@ func TestStateDir(t *testing.T) {
 
 // No text in the store makes the reader panic or trust what is not there.
 func FuzzStore(f *testing.F) {
-	right, err := json.Marshal(content{version, []Entry{{"/p", hash(raw("a")), "me", when}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	right := []byte(head + (Entry{"/p", hash(raw("a")), "me", when}).line())
 	f.Add(right)
+	f.Add([]byte(head))
+	f.Add(append(right, right...))
+	f.Add([]byte(strings.Replace(string(right), " ", "  ", 3)))
 	for _, s := range []string{"", "{}", "null", "[]", `{"version":1}`, `{"version":1,"projects":null}`, `{"version":1,"projects":[{}]}`, `{"version":1,"version":2}`, "{\"version\":1}\x00"} {
 		f.Add([]byte(s))
 	}

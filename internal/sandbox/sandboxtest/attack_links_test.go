@@ -88,7 +88,7 @@ func TestF4_LinkedCredentials(t *testing.T) {
 func TestA60_LinkInWorkspace(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
-		Write(t, b.Home+"/.config/bawn/trust.json", "{}")
+		Write(t, b.Home+"/.config/bawn/trust", "{}")
 		Write(t, b.Home+"/.local/state/bawn/log", "x")
 		Write(t, b.Home+"/.ssh/id", "SECRET")
 		Write(t, b.Home+"/plain", "x")
@@ -103,8 +103,8 @@ func TestA60_LinkInWorkspace(t *testing.T) {
 		p := probeIn(t, b)
 		ws := b.Workspace
 		p.want("EACCES", "creat", ws+"/config/x")
-		p.want("EACCES", "write", ws+"/config/trust.json")
-		p.want("EACCES", "read", ws+"/config/trust.json")
+		p.want("EACCES", "write", ws+"/config/trust")
+		p.want("EACCES", "read", ws+"/config/trust")
 		p.want("EACCES", "write", ws+"/state/log")
 		p.want("EACCES", "truncate", ws+"/state/log")
 		p.want("EACCES", "read", ws+"/ssh/id")

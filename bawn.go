@@ -146,11 +146,11 @@ func (c *Cmd) start() error {
 	if err := c.ctx.Err(); err != nil {
 		return public(err)
 	}
-	cfg, made, host, err := c.policy.inspect()
+	v, err := c.policy.inspect()
 	if err != nil {
 		return err
 	}
-	dir, err := c.dir(cfg, made)
+	dir, err := c.dir(v)
 	if err != nil {
 		return err
 	}
@@ -163,10 +163,10 @@ func (c *Cmd) start() error {
 		args = append(args, c.Args[1:]...)
 	}
 	j := job{
-		ctx: c.ctx, policy: made, host: host, launcher: c.policy.launcher, stdio: stdio, release: c.release,
+		ctx: c.ctx, policy: v.policy, host: v.host, launcher: v.launcher, upstream: v.upstream, stdio: stdio, release: c.release,
 		command: sandbox.Command{Args: args, Environ: c.environ(dir), Dir: dir},
 	}
-	if !made.Sandboxed() {
+	if !v.policy.Sandboxed() {
 		c.run, err = startOpen(j)
 		return err
 	}
@@ -187,14 +187,15 @@ type job struct {
 	host     sandbox.Host
 	command  sandbox.Command
 	launcher Launcher
+	upstream upstream
 	stdio    sandbox.Stdio
 	release  func() // to be called once the command holds its streams
 }
 
 // dir resolves the working folder and keeps it where the policy allows work.
-func (c *Cmd) dir(cfg policy.Config, made policy.Policy) (string, error) {
+func (c *Cmd) dir(v view) (string, error) {
 	if c.Dir == "" {
-		return cfg.Workspace, nil
+		return v.workspace, nil
 	}
 	refuse := func(why, lift string) error {
 		return &RefusedError{What: "working folder " + quote(c.Dir), Why: why, Lift: lift}
@@ -207,10 +208,10 @@ func (c *Cmd) dir(cfg policy.Config, made policy.Policy) (string, error) {
 	if err != nil {
 		return "", refuse(err.Error(), "")
 	}
-	if !made.Sandboxed() {
+	if !v.policy.Sandboxed() {
 		return real, nil
 	}
-	for _, d := range append([]string{cfg.Workspace}, cfg.AddDirs...) {
+	for _, d := range append([]string{v.workspace}, v.dirs...) {
 		if policy.Inside(real, d) {
 			return real, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 
+	"bawn/internal/config"
 	"bawn/internal/egress"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
@@ -16,6 +17,19 @@ import (
 func unavailableHint() string { return linux.Hint() }
 
 func guardSupported() error { return guard.Supported() }
+
+// resolve finds the proxy through which connections leave.
+func (u upstream) resolve() (*egress.Upstream, error) {
+	switch u.how {
+	case config.UpstreamURL:
+		return egress.UpstreamAt(u.url, u.origin)
+	case config.UpstreamNone:
+		if u.set {
+			return nil, nil
+		}
+	}
+	return egress.UpstreamFromEnv(os.Getenv)
+}
 
 // sandboxed is a command in a sandbox. session.Run has a goroutine of its
 // own, since it holds its thread for as long as the sandbox lives.
@@ -32,7 +46,7 @@ type sandboxed struct {
 }
 
 func startSandboxed(j job) (running, error) {
-	upstream, err := egress.UpstreamFromEnv(os.Getenv)
+	upstream, err := j.upstream.resolve()
 	if err != nil {
 		return nil, public(err)
 	}

@@ -84,10 +84,11 @@ func (p Policy) DialContext(ctx context.Context, network, address string) (net.C
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, refuse("only TCP is allowed, not "+quote(network), "")
 	}
-	_, made, _, err := p.inspect()
+	v, err := p.inspect()
 	if err != nil {
 		return nil, err
 	}
+	made := v.policy
 	if !made.Sandboxed() {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}

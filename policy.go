@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"bawn/internal/config"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -88,6 +89,12 @@ type Policy struct {
 
 	noGuard    bool
 	networkErr error // of WithNetwork, until With reports it
+
+	files *config.Layers                             // of LoadPolicy; nil: no file says anything
+	said  struct{ tier, temp, launcher, guard bool } // options that were used
+	// What holds, all layers together.
+	resolved Tier
+	dirs     []string
 }
 
 // Option is one change to a policy: the result of a function whose name
@@ -102,6 +109,11 @@ type Option struct {
 func WithDirs(dirs ...string) Option {
 	dirs = slices.Clone(dirs)
 	return Option{func(p *Policy) { p.req.AddDirs = append(slices.Clip(p.req.AddDirs), dirs...) }}
+}
+
+// WithTier replaces the tier. It is for LoadPolicy, where the files name one.
+func WithTier(t Tier) Option {
+	return Option{func(p *Policy) { p.req.Tier, p.said.tier = policy.Tier(t), true }}
 }
 
 // WithMode fixes the mode, which replaces the tier.
@@ -123,12 +135,12 @@ func WithEnv(keep, drop []string) Option {
 
 // WithTemp says where temporary files go; PrivateTemp if it is not used.
 func WithTemp(t Temp) Option {
-	return Option{func(p *Policy) { p.req.Temp = policy.TempMode(t) }}
+	return Option{func(p *Policy) { p.req.Temp, p.said.temp = policy.TempMode(t), true }}
 }
 
 // WithLauncher chooses who makes the sandbox; Auto if it is not used.
 func WithLauncher(l Launcher) Option {
-	return Option{func(p *Policy) { p.launcher = l }}
+	return Option{func(p *Policy) { p.launcher, p.said.launcher = l, true }}
 }
 
 // WithGuard says whether names that do not exist yet are held: a repository
@@ -136,7 +148,7 @@ func WithLauncher(l Launcher) Option {
 // and the kernel can (Linux 5.19); where it cannot, Policy.Warnings says so.
 // Each file that is created or opened for writing takes longer with it.
 func WithGuard(on bool) Option {
-	return Option{func(p *Policy) { p.noGuard = !on }}
+	return Option{func(p *Policy) { p.noGuard, p.said.guard = !on, true }}
 }
 
 // NewPolicy makes a policy for commands that work in the folder workspace,
@@ -168,13 +180,19 @@ func (p Policy) With(opts ...Option) (Policy, error) {
 	if p.networkErr != nil {
 		return Policy{}, public(p.networkErr)
 	}
-	cfg, made, host, err := p.inspect()
+	v, err := p.inspect()
 	if err != nil {
 		return Policy{}, err
 	}
-	p.req.Workspace, p.req.AddDirs = cfg.Workspace, cfg.AddDirs
-	p.warnings = append(made.Warnings(), host.Warnings...)
-	if err := guardSupported(); err != nil && !p.noGuard && made.Sandboxed() {
+	p.req.Workspace, p.dirs = v.workspace, v.dirs
+	if p.files == nil {
+		p.req.AddDirs = v.dirs
+	} else if p.req.AddDirs, err = realDirs(p.req.AddDirs); err != nil {
+		return Policy{}, public(err)
+	}
+	p.resolved = Tier(v.policy.Tier())
+	p.warnings = v.warnings
+	if err := guardSupported(); err != nil && v.wantsGuard && v.policy.Sandboxed() {
 		p.warnings = append(p.warnings, err.Error()+": names that do not exist yet are not held")
 	}
 	return p, nil
@@ -190,23 +208,44 @@ func checkLauncher(l Launcher) error {
 
 var errZero = &RefusedError{What: "the zero Policy", Why: "it allows nothing", Lift: "make one with NewPolicy"}
 
+// view is a policy on the host as it is now.
+type view struct {
+	policy     policy.Policy
+	host       sandbox.Host
+	workspace  string
+	dirs       []string // the added folders, real
+	launcher   Launcher
+	upstream   upstream
+	warnings   []string
+	wantsGuard bool
+}
+
 // inspect looks at the host as it is now and makes the internal policy.
-func (p Policy) inspect() (policy.Config, policy.Policy, sandbox.Host, error) {
+func (p Policy) inspect() (view, error) {
 	req := p.req
 	req.Environ = os.Environ()
+	if p.files != nil {
+		return p.settle(req)
+	}
 	req.Guard = !p.noGuard && guardSupported() == nil
+	v := view{launcher: p.launcher, wantsGuard: !p.noGuard}
 	cfg, host, err := sandbox.Inspect(req)
 	if err != nil {
-		return cfg, policy.Policy{}, host, public(err)
+		return v, public(err)
 	}
-	made, err := policy.New(cfg)
-	return cfg, made, host, public(err)
+	v.host, v.workspace, v.dirs = host, cfg.Workspace, cfg.AddDirs
+	v.policy, err = policy.New(cfg)
+	v.warnings = append(v.policy.Warnings(), host.Warnings...)
+	return v, public(err)
 }
 
 // Tier returns the tier, or the one that a fixed mode follows.
 func (p Policy) Tier() Tier {
-	if p.req.Mode != policy.NoMode {
+	switch {
+	case p.req.Mode != policy.NoMode:
 		return Tier(p.req.Mode.Tier())
+	case p.files != nil:
+		return p.resolved
 	}
 	return Tier(p.req.Tier)
 }
@@ -218,7 +257,7 @@ func (p Policy) Mode() Mode { return Mode(p.req.Mode) }
 func (p Policy) Workspace() string { return p.req.Workspace }
 
 // Dirs returns the added folders as absolute paths without links.
-func (p Policy) Dirs() []string { return slices.Clone(p.req.AddDirs) }
+func (p Policy) Dirs() []string { return slices.Clone(p.dirs) }
 
 // Warnings returns what a person should know: options that have no effect in
 // this tier, and git settings that could not be read.
@@ -271,10 +310,11 @@ func (p Policy) Check(a Action) Decision {
 	if !p.made {
 		return deny("policy:zero", errZero.Error())
 	}
-	_, made, _, err := p.inspect()
+	v, err := p.inspect()
 	if err != nil {
 		return deny("policy:error", err.Error())
 	}
+	made := v.policy
 	if c, ok := a.(Connect); ok {
 		host, err := policy.ParseHost(c.Host)
 		if err != nil {

@@ -94,7 +94,7 @@ func (f *runFlags) policySpecs() []flagSpec {
 				return errors.New("the folder's name is empty")
 			}
 			abs, err := filepath.Abs(v)
-			f.set("--add-dir", "sandbox.allowed_paths", plainPath(abs))
+			f.set("--add-dir", "sandbox.allowed_paths", config.PlainPath(abs))
 			return err
 		}},
 		{name: "--allow-domain", arg: "HOST[:PORT]", help: "one more host to reach, with its subdomains;\n*.HOST is the subdomains alone; repeatable", set: f.hostRule("--allow-domain", "sandbox.allowed_domains")},
@@ -126,18 +126,6 @@ func (f *runFlags) hostRule(name, key string) func(string) error {
 		}
 		return err
 	}
-}
-
-// plainPath writes a path so that a setting takes every character as itself.
-func plainPath(path string) string {
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		if strings.IndexByte(`*?[]{}$\`, path[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(path[i])
-	}
-	return b.String()
 }
 
 func parsePort(v string) (uint16, error) {

@@ -58,16 +58,42 @@ type Flag struct{ Name, Key, Value string }
 // exists. Any setting that cannot be taken is an *Error, and a file that
 // others could have written, or that is no plain file, a *policy.RefusedError.
 func Load(o Options) (Config, error) {
-	l, err := read(o)
+	l, err := Read(o)
 	if err != nil {
 		return Config{}, err
 	}
+	return l.With(o.Flags)
+}
+
+// Layers is what was read from the files and the environment: an immutable
+// value, to which flags can be added again and again. The zero Layers has none.
+type Layers struct{ l layers }
+
+// Read reads all layers but the flags, which it ignores; see Load.
+func Read(o Options) (Layers, error) {
+	o.Flags = nil
+	l, err := read(o)
+	if err != nil {
+		return Layers{}, err
+	}
+	return Layers{*l}, nil
+}
+
+// With merges the layers and the flags.
+func (r Layers) With(flags []Flag) (Config, error) {
+	l := r.l
+	v, err := parseFlags(scope{layer: Flags, workspace: filepath.ToSlash(l.workspace), home: l.home}, flags)
+	if err != nil {
+		return Config{}, err
+	}
+	l.strong = append(l.strong[:len(l.strong):len(l.strong)], v)
 	return l.merge(), nil
 }
 
 // layers is everything that was read, before it is merged.
 type layers struct {
 	workspace string
+	home      string   // with slashes
 	weak      []values // managed, user, saved
 	project   *values
 	trusted   bool
@@ -139,6 +165,7 @@ func read(o Options) (*layers, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.home = sc(Flags).home
 	l.strong = append(l.strong, env, flags)
 	return l, nil
 }

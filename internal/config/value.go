@@ -232,10 +232,24 @@ func tidy(path string) (string, error) {
 	return "/" + strings.Join(out, "/"), nil
 }
 
+// PlainPath writes a path so that a setting takes every character as itself.
+func PlainPath(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if strings.IndexByte(special, path[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}
+
+// special are the characters that a path has only behind a backslash.
+const special = `*?[]{}$\`
+
 // unescape refuses wildcards and variables, which nothing would expand, and
 // takes the backslash off those characters where they belong to a name.
 func unescape(text string) (string, error) {
-	const special = `*?[]{}$\`
 	if !strings.ContainsAny(text, special) {
 		return text, nil
 	}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package bawn_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"bawn"
+)
+
+// settings is a home with a file of the user's own.
+func settings(t *testing.T, text string) (root, ws string) {
+	t.Helper()
+	root = hostDir(t)
+	home := mkdir(t, root, "home")
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "BAWN_SANDBOX"} {
+		t.Setenv(name, "")
+	}
+	mkdir(t, home, ".config", "bawn")
+	write(t, home+"/.config/bawn/config.toml", text, 0o600)
+	return root, mkdir(t, root, "home", "src")
+}
+
+func load(t *testing.T, ws string, opts ...bawn.Option) bawn.Policy {
+	t.Helper()
+	p, err := bawn.LoadPolicy(ws, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func allows(p bawn.Policy, a bawn.Action) bool { return p.Check(a).Verdict == bawn.Allow }
+
+// C7: the files are a layer below the options, and hold in a run.
+func TestLoadPolicy(t *testing.T) {
+	root, ws := settings(t, "[sandbox]\nallowed_domains = ['a.test']\ndenied_domains = ['npmjs.org']\nprotect = ['deploy']\nallowed_paths = ['../shared']\n")
+	var refused *bawn.RefusedError
+	if _, err := bawn.LoadPolicy(ws); !errors.As(err, &refused) || !strings.Contains(refused.What, "config.toml:5:") {
+		t.Fatalf("a relative folder: %v", err)
+	}
+	shared, more := mkdir(t, root, "shared"), mkdir(t, root, "more")
+	write(t, root+"/home/.config/bawn/config.toml", "[sandbox]\nallowed_domains = ['a.test']\ndenied_domains = ['npmjs.org']\nprotect = ['deploy']\nallowed_paths = ['"+shared+"']\ntmp = 'host'\n", 0o600)
+	mkdir(t, ws, "deploy")
+	p := load(t, ws)
+	if p.Tier() != bawn.Guarded || !slices.Equal(p.Dirs(), []string{shared}) {
+		t.Errorf("%v %v", p.Tier(), p.Dirs())
+	}
+	for _, c := range []struct {
+		a    bawn.Action
+		want bool
+	}{
+		{bawn.Connect{Host: "a.test", Port: 443}, true}, {bawn.Connect{Host: "b.test", Port: 443}, false},
+		{bawn.Connect{Host: "npmjs.org", Port: 443}, false}, {bawn.Connect{Host: "github.com", Port: 443}, true},
+		{bawn.Write{Path: ws + "/x"}, true}, {bawn.Write{Path: ws + "/deploy/x"}, false},
+		{bawn.Write{Path: shared + "/x"}, true}, {bawn.Write{Path: more + "/x"}, false}, {bawn.Write{Path: "/tmp/x"}, true},
+	} {
+		if allows(p, c.a) != c.want {
+			t.Errorf("%v: %+v", c.a, p.Check(c.a))
+		}
+	}
+	out, err := bawn.Command(deadline(t), p, "sh", "-c", "echo x >deploy/x; echo x >"+shared+"/x && echo ok").Output()
+	if err != nil || string(out) != "ok\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := os.Stat(ws + "/deploy/x"); err == nil {
+		t.Error("a protected folder was written")
+	}
+	q := load(t, ws, bawn.WithDirs(more), bawn.WithNetwork(bawn.Network{Allow: []string{"b.test"}}), bawn.WithTemp(bawn.PrivateTemp))
+	if !slices.Equal(q.Dirs(), []string{shared, more}) || !allows(q, bawn.Connect{Host: "b.test", Port: 1}) || !allows(q, bawn.Connect{Host: "a.test", Port: 1}) {
+		t.Errorf("the options do not add up: %v", q.Dirs())
+	}
+	air, err := q.With(bawn.WithTier(bawn.Airlock))
+	if err != nil || air.Tier() != bawn.Airlock || q.Tier() != bawn.Guarded {
+		t.Errorf("%v %v %v", air.Tier(), q.Tier(), err)
+	}
+	// The value does not follow the file.
+	write(t, root+"/home/.config/bawn/config.toml", "[sandbox]\ndefault_domains = false\n", 0o600)
+	if !allows(p, bawn.Connect{Host: "a.test", Port: 443}) || allows(load(t, ws), bawn.Connect{Host: "a.test", Port: 443}) {
+		t.Error("a policy follows its file, or another one does not")
+	}
+	if p, err := q.With(bawn.WithEnv(nil, []string{"X"})); err != nil || !allows(p, bawn.Connect{Host: "a.test", Port: 443}) {
+		t.Errorf("With reads the file again: %v", err)
+	}
+}
+
+// C6, T8: a project's file tightens; what widens waits, and is told.
+func TestLoadPolicyProject(t *testing.T) {
+	_, ws := settings(t, "[sandbox]\ndefault_tier = 'open'\n")
+	if p := load(t, ws); p.Tier() != bawn.Guarded {
+		t.Errorf("a saved open tier holds where nobody can be asked: %v", p.Tier())
+	}
+	if p := load(t, ws, bawn.WithTier(bawn.Open)); p.Tier() != bawn.Open {
+		t.Errorf("the option does not count: %v", p.Tier())
+	}
+	mkdir(t, ws, ".bawn")
+	write(t, ws+"/.bawn/config.toml", "[sandbox]\nallowed_domains = ['*']\ndenied_domains = ['github.com']\n", 0o644)
+	p := load(t, ws)
+	if allows(p, bawn.Connect{Host: "any.test", Port: 443}) || allows(p, bawn.Connect{Host: "github.com", Port: 443}) {
+		t.Error("an untrusted file widens, or does not tighten")
+	}
+	if !slices.ContainsFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, "bawn trust") }) {
+		t.Errorf("warnings: %q", p.Warnings())
+	}
+	write(t, ws+"/.bawn/config.toml", "[sandbox]\ntypo = 1\n", 0o644)
+	var refused *bawn.RefusedError
+	if _, err := bawn.LoadPolicy(ws); !errors.As(err, &refused) || !strings.Contains(err.Error(), ":2:1") {
+		t.Errorf("%v", err)
+	}
+}

@@ -85,9 +85,16 @@ func splitVariable(k *Key, value string) []string {
 	}
 	var out []string
 	for _, s := range strings.Split(value, sep) {
-		if s = strings.TrimSpace(s); s != "" {
-			out = append(out, s)
+		if s = strings.TrimSpace(s); s == "" {
+			continue
 		}
+		// The colon of git.config:core.editor parts nothing: read as two
+		// entries it would lift every key.
+		if n := len(out); k == &keys[keyUnprotect] && n > 0 && out[n-1]+":" == gitConfigKey && !strings.Contains(s, "/") && strings.Contains(s, ".") {
+			out[n-1] = gitConfigKey + s
+			continue
+		}
+		out = append(out, s)
 	}
 	return out
 }

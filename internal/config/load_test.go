@@ -408,6 +408,28 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A key's id holds the sign that parts the entries of a variable.
+func TestEnvironmentGitKeys(t *testing.T) {
+	w := newWorld(t)
+	for value, want := range map[string]string{
+		"git.config:core.editor":            "git.config:core.editor",
+		"shell:git.config:core.editor:bawn": "shell git.config:core.editor bawn",
+		"git.config":                        "git.config",
+		"git.config:shell":                  "git.config shell",
+		"git.config:./core.editor":          "git.config " + w.dir + "/core.editor",
+		"./git.config:/x/core.editor":       w.dir + "/git.config /x/core.editor",
+	} {
+		w.environ = []string{"BAWN_UNPROTECT=" + value}
+		if got := texts(w.load().Items("sandbox.unprotect")); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+	for _, value := range []string{"git.confg", "git.config:Core.editor", "shel", "agents", "git.hooks.x"} {
+		w.environ = []string{"BAWN_UNPROTECT=" + value}
+		w.refused("BAWN_UNPROTECT", "no protected name")
+	}
+}
+
 func TestTrustErrorRefuses(t *testing.T) {
 	w := newWorld(t)
 	o := w.options()

@@ -41,9 +41,13 @@ type Item struct {
 	Text    string
 	Origin  policy.Origin
 	Layer   Layer
+	typed   bool            // a flag says it, too
 	host    policy.HostRule // of Hosts
 	pattern *plain.Pattern  // of Commands
 }
+
+// Typed reports whether the command line says it, whoever else does.
+func (it Item) Typed() bool { return it.Layer == Flags || it.typed }
 
 // scope is what a value's text is read against.
 type scope struct {
@@ -71,7 +75,7 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 		if k == &keys[keyUnprotect] && isNameID(text) {
 			break
 		}
-		if k == &keys[keyUnprotect] && !strings.Contains(text, "/") {
+		if k == &keys[keyUnprotect] && !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
 			// Taken as a file's name a slip would lift nothing.
 			if n := nearest(text, nameIDs[:]); n != "" || strings.HasPrefix(text, "git.") {
 				return it, fmt.Errorf("%q is no protected name%s; a file of that name is ./%s", text, didYouMean(text, nameIDs[:]), text)

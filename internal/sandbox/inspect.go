@@ -334,8 +334,9 @@ func (in *inspector) protect(c *policy.Config) error {
 // pinParents pins the folders between root and path.
 func (in *inspector) pinParents(path, root string) {
 	for d := policy.Parent(path); d != root && policy.Inside(d, root); d = policy.Parent(d) {
-		in.kind(d)
-		in.host.Pins = append(in.host.Pins, d)
+		if in.kind(d) != KindNone { // above a protected name that does not exist yet
+			in.host.Pins = append(in.host.Pins, d)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 	r.MayAdd = c.AllowFolder
 	r.Settings = append(c.Hidden(), c.Protect()...)
 	for _, it := range c.Folders() {
-		r.Folders = append(r.Folders, sandbox.Folder{Path: it.Text, Origin: it.Origin, Must: it.Layer == config.Flags})
+		r.Folders = append(r.Folders, sandbox.Folder{Path: it.Text, Origin: it.Origin, Must: it.Typed()})
 	}
 	for _, f := range c.Files() {
 		if !policy.Inside(f, r.Workspace) { // the project's is among the protected names

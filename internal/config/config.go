@@ -69,17 +69,20 @@ func (c Config) texts(k int) []string {
 func (c Config) Enabled() bool { return c.value(keyEnabled).Text == "true" }
 
 // Tier returns the tier to start in. Headless (nobody can be asked), one that
-// is wider than guarded holds only if the command line says so (SPEC T8).
+// is wider than guarded holds only if the command line says so (SPEC T8); then
+// the next layer's counts.
 func (c Config) Tier(headless bool) (policy.Tier, Item) {
-	it := c.value(keyTier)
-	t, err := policy.ParseTier(it.Text)
-	if err != nil { // no value that was read is one
-		return policy.Airlock, it
+	items := c.items[keyTier]
+	for i := len(items) - 1; i >= 0; i-- {
+		t, err := policy.ParseTier(items[i].Text)
+		if err != nil { // no value that was read is one
+			return policy.Airlock, items[i]
+		}
+		if !headless || t <= policy.Guarded || items[i].Layer == Flags {
+			return t, items[i]
+		}
 	}
-	if headless && t > policy.Guarded && it.Layer != Flags {
-		return policy.Guarded, Item{Text: policy.Guarded.String()}
-	}
-	return t, it
+	return policy.Guarded, Item{Text: policy.Guarded.String()}
 }
 
 // AllowTier refuses a tier, or a fixed mode's tier, that the managed

@@ -22,6 +22,12 @@ func (c Config) Diff(next Config) []string {
 			if key.Effect == Ordered {
 				wider = key.rank(b.Text) > key.rank(a.Text)
 			}
+			if k == keyTier && !wider {
+				a, _ := c.Tier(true)
+				if b, it := next.Tier(true); b > a {
+					out = append(out, fmt.Sprintf("%s: %q instead of %q where nobody can be asked%s", key.Path(), b, a, at(it)))
+				}
+			}
 			if wider {
 				out = append(out, fmt.Sprintf("%s: %s instead of %s%s", key.Path(), showValue(key, b), showValue(key, a), at(b)))
 			}

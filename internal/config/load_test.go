@@ -136,7 +136,7 @@ func TestHeadlessTier(t *testing.T) {
 		{"", "", "", policy.Guarded, policy.Guarded},
 		{"open", "", "", policy.Guarded, policy.Open},
 		{"airlock", "", "", policy.Airlock, policy.Airlock},
-		{"airlock", "open", "", policy.Guarded, policy.Open},
+		{"airlock", "open", "", policy.Airlock, policy.Open},
 		{"open", "airlock", "", policy.Airlock, policy.Airlock},
 		{"airlock", "", "open", policy.Open, policy.Open},
 		{"open", "", "guarded", policy.Guarded, policy.Guarded},
@@ -453,5 +453,27 @@ func TestZeroOptionsAllowNothing(t *testing.T) {
 	}
 	if _, err := Load(Options{Workspace: "relative"}); err == nil {
 		t.Error("a relative workspace is taken")
+	}
+}
+
+// A project's tier is stricter only if it is so with and without somebody to
+// ask; the review says which it widens.
+func TestProjectTierWithNobodyToAsk(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.managed+"/config.toml", "[sandbox]\ndefault_tier = 'airlock'\n")
+	w.write(w.userFile(), "[sandbox]\ndefault_tier = 'open'\n")
+	w.write(w.projectFile(), "[sandbox]\ndefault_tier = 'guarded'\n")
+	c := w.load()
+	if got, _ := c.Tier(true); got != policy.Airlock || len(c.Pending()) != 1 {
+		t.Errorf("headless %v, pending %v", got, c.Pending())
+	}
+	o := w.options()
+	r, err := LoadReview(o)
+	if err != nil || len(r.Widens) != 1 || !strings.Contains(r.Widens[0], "where nobody can be asked") {
+		t.Errorf("review %q, %v", r.Widens, err)
+	}
+	w.trustProject()
+	if got, _ := w.load().Tier(true); got != policy.Guarded {
+		t.Errorf("trusted: %v", got)
 	}
 }

@@ -57,6 +57,10 @@ func (c *Config) add(v *values) {
 		if !v.set[k] {
 			continue
 		}
+		if k == keyTier { // where the strongest does not apply, the next one does
+			c.items[k] = append(slices.Clip(c.items[k]), v.items[k]...)
+			continue
+		}
 		if keys[k].Kind.single() || keys[k].Kind == Chords {
 			c.items[k] = v.items[k]
 			continue
@@ -119,7 +123,12 @@ func (c *Config) stricter(k int, it Item) bool {
 		// safety setting away from a tool.
 		return key.Kind != Places || c.workspace != "" && policy.Inside(it.Text, c.workspace)
 	case Ordered:
-		return key.rank(it.Text) <= key.rank(c.value(k).Text)
+		most := key.rank(c.value(k).Text)
+		if k == keyTier { // with nobody to ask a weaker layer's may count
+			t, _ := c.Tier(true)
+			most = min(most, key.rank(t.String()))
+		}
+		return key.rank(it.Text) <= most
 	}
 	return false
 }

@@ -368,7 +368,7 @@ func TestT8_SavedTier(t *testing.T) {
 // only.
 func TestT4_ProjectTier(t *testing.T) {
 	for _, c := range []struct{ user, project, want string }{
-		{"airlock", "guarded", "airlock"}, {"guarded", "airlock", "airlock"}, {"airlock", "open", "airlock"},
+		{"airlock", "guarded", "airlock"}, {"open", "guarded", "guarded"}, {"guarded", "airlock", "airlock"}, {"airlock", "open", "airlock"},
 	} {
 		b := New(t, "native")
 		b.settings(t, "[sandbox]\ndefault_tier = '"+c.user+"'\n")

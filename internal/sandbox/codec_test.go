@@ -27,7 +27,7 @@ func randomSpec(r *rand.Rand) Spec {
 		s.Net.Local = append(s.Net.Local, uint16(r.IntN(1<<16)))
 	}
 	if r.IntN(2) == 0 {
-		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Home: text()}
+		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Protected: list(), Unprotected: list(), Home: text()}
 	}
 	for range r.IntN(5) {
 		data := text()

@@ -77,7 +77,7 @@ func WeakerNotice(abi int) []string {
 		"names, sizes and dates of hidden files can be seen",
 		"modes and dates of your files can be changed",
 		"your processes and their command lines can be seen, and those without privileges slowed down",
-		"protected names in the workspace (.git/config, .git/hooks, .bawn) can be changed",
+		"protected names in the workspace (.git/config, .git/hooks, .bawn, and what protect lists) can be changed",
 		"if bawn's own two processes are both killed, the command goes on, confined",
 	}
 	if abi < stage.LandlockSignal {

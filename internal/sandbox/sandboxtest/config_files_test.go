@@ -263,6 +263,23 @@ rm -f sub/deep/.env; mv sub/free free && echo FREE`).OK(t)
 	})
 }
 
+// A149: the folder above a protected place cannot take it out of its name,
+// with the name guard and without.
+func TestA149_ProtectedIsNotMoved(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		for _, guard := range []string{"on", "off"} {
+			b := New(t, l)
+			Write(t, b.Workspace+"/a/b/deploy/run.sh", "old")
+			b.settings(t, "[sandbox]\nprotect = ['a/b/deploy']\n")
+			b.Flags = []string{"--guard", guard}
+			b.Sh(t, "mv a/b c; mkdir -p a/b/deploy; echo new >a/b/deploy/run.sh; mv a d; mkdir -p a/b/deploy; echo new >a/b/deploy/run.sh; echo x >a/b/free; true").OK(t)
+			if text, err := os.ReadFile(b.Workspace + "/a/b/deploy/run.sh"); err != nil || string(text) != "old" || !exists(b.Workspace+"/a/b/free") {
+				t.Errorf("guard %s: %q, %v", guard, text, err)
+			}
+		}
+	})
+}
+
 // B49: a hidden folder early on the PATH does not keep programs from being
 // found.
 func TestB49_HiddenFolderOnThePath(t *testing.T) {

@@ -8,6 +8,9 @@
 //	}
 //	out, err := bawn.Command(ctx, p, "make", "test").Output()
 //
+// [LoadPolicy] makes the policy from the user's settings instead, as the
+// program bawn does.
+//
 // Inside, the system is read-only, the workspace and a private temp folder are
 // writable, credentials can be neither read nor written, variables that carry
 // secrets are gone, and the caller's other processes and sockets are out of

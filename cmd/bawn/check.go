@@ -49,9 +49,6 @@ func checkCommand(args []string) int {
 	case err != nil:
 		return usageError("check", err)
 	}
-	if len(rest) > 0 && rest[0] == "run" {
-		return fail(errors.New("check run is not in this version"))
-	}
 	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
 		return usageError("check", fmt.Errorf("unknown action %q: it is read, write or connect", rest[0]))
 	}

@@ -54,8 +54,10 @@ type Config struct {
 	Protected []PathRule // existing control files inside writable folders
 	GitDirs   []string   // git directories outside the workspace that git must write
 
-	// DirOrigins says where an added folder was named, if a file did.
+	// DirOrigins says where an added folder was named, if a file did, and
+	// TempOrigin where Temp was.
 	DirOrigins map[string]Origin
+	TempOrigin Origin
 
 	Network NetworkConfig
 	Guard   bool // Protected lists names that do not exist yet, too
@@ -303,8 +305,8 @@ func (c Config) rules() []PathRule {
 	rs := make([]PathRule, 0, len(c.Hidden)+len(c.Protected)+len(c.Caches)+40)
 	rs = append(rs,
 		fixed("/", ReadOnly, "root", "the system is read-only in the sandbox"),
-		fixed("/tmp", write, "temp", temp),
-		fixed("/var/tmp", write, "temp", temp),
+		fixed("/tmp", write, "temp", temp).From(c.TempOrigin),
+		fixed("/var/tmp", write, "temp", temp).From(c.TempOrigin),
 		fixed("/dev", ReadOnly, "devices", "the sandbox has a minimal /dev"),
 		fixed("/dev/shm", Private, "temp", "the sandbox has its own shared memory"),
 		fixed("/dev/pts", Private, "devices", "the sandbox has its own terminals"),

@@ -32,7 +32,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}

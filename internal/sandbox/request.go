@@ -14,6 +14,8 @@ type Request struct {
 	Network   policy.NetworkConfig
 	Guard     bool // names that do not exist yet can be held too
 
+	TempOrigin policy.Origin // who set Temp
+
 	// What settings say. Paths are absolute and clean, not yet real.
 
 	// Folders are added as AddDirs are.

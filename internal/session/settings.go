@@ -31,6 +31,7 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 		return fail(err)
 	}
 	r.Temp, r.Env, r.Network = c.Temp(), c.Env(), c.Network()
+	r.TempOrigin = c.Items("sandbox.tmp")[0].Origin
 	r.Guard = r.Guard && c.Guard()
 	r.Lifted, r.Unprotected = c.Unprotect()
 	r.MayAdd = c.AllowFolder

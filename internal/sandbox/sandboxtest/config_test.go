@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -251,6 +252,32 @@ func TestA76_TrustAsks(t *testing.T) {
 	}
 }
 
+// A80: people who say yes to many projects at once lose none of it.
+func TestA80_TrustRaces(t *testing.T) {
+	b := New(t, "native")
+	var runs []*exec.Cmd
+	for i := range 12 {
+		ws := filepath.Join(filepath.Dir(b.Home), "many", strconv.Itoa(i))
+		text := "[sandbox]\nallowed_local_ports = [" + strconv.Itoa(i+1) + "]\n"
+		Write(t, ws+"/.bawn/config.toml", text)
+		sum := sha256.Sum256([]byte(text))
+		cmd := exec.Command(Binary(), "trust", "-C", ws, "--hash", hex.EncodeToString(sum[:]))
+		cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, cmd)
+	}
+	for _, cmd := range runs {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if r := b.Bawn(t, "trust", "--list").OK(t); strings.Count(r.Stdout, "/many/") != 12 {
+		t.Errorf("trusted: %s", r.Stdout)
+	}
+}
+
 // A147: a command in a sandbox cannot trust, whatever it says of itself.
 func TestA147_NoTrustFromInside(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
@@ -390,7 +417,7 @@ func TestC7_OriginsAreTold(t *testing.T) {
 	mkdir(t, b.Workspace+"/deploy")
 	x := filepath.Dir(b.Home) + "/x"
 	mkdir(t, x)
-	file := b.settings(t, "[sandbox]\nprotect = [\n  'deploy',\n]\nhidden = ['s']\ndenied_domains = ['evil.example']\nallowed_paths = ['"+x+"']\nallowed_local_ports = [5432]\nenv_drop = ['FOO']\n")
+	file := b.settings(t, "[sandbox]\nprotect = [\n  'deploy',\n]\nhidden = ['s']\ndenied_domains = ['evil.example']\nallowed_paths = ['"+x+"']\nallowed_local_ports = [5432]\nenv_drop = ['FOO']\ntmp = 'host'\n")
 	Write(t, b.Workspace+"/s", "s")
 	b.Env = []string{"FOO=1"}
 	for _, c := range []struct {
@@ -398,7 +425,7 @@ func TestC7_OriginsAreTold(t *testing.T) {
 		code int
 		line string
 	}{
-		{"write deploy/x", 1, ":3"}, {"read s", 1, ":5"}, {"connect evil.example", 1, ":6"}, {"write " + x + "/y", 0, ":7"}, {"connect localhost:5432", 0, ":8"},
+		{"write deploy/x", 1, ":3"}, {"read s", 1, ":5"}, {"connect evil.example", 1, ":6"}, {"write " + x + "/y", 0, ":7"}, {"connect localhost:5432", 0, ":8"}, {"write /tmp/x", 0, ":10"},
 	} {
 		r := b.Bawn(t, append([]string{"check"}, strings.Fields(c.args)...)...)
 		if r.Code != c.code || !strings.Contains(r.Stdout, file+c.line+")") {

@@ -216,6 +216,16 @@ func New(c Config) (Policy, error) {
 			return Policy{}, err
 		}
 	}
+	// The deepest rule decides, so a folder inside a protected place would
+	// lift the protection, which only unprotect may do.
+	c.AddDirs = slices.DeleteFunc(slices.Clone(c.AddDirs), func(d string) bool {
+		i := slices.IndexFunc(c.Protected, func(r PathRule) bool { return Inside(d, r.Path) && !Inside(c.Workspace, r.Path) })
+		if i >= 0 {
+			p.warnings = append(p.warnings, fmt.Sprintf("added folder %q stays read-only: %s is protected", d, c.Protected[i].Path))
+		}
+		return i >= 0
+	})
+	p.addDirs = slices.Clone(c.AddDirs)
 	// Where git keeps its files is what the workspace says: it opens nothing
 	// that a person could not open by name.
 	var gitDirs []string

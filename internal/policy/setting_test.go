@@ -40,6 +40,22 @@ func TestSettingRules(t *testing.T) {
 	}
 }
 
+// A folder inside a protected place does not open it, whoever names it.
+func TestAddedFolderInAProtectedPlace(t *testing.T) {
+	for dir, want := range map[string]Verdict{"/home/u/w/deploy/sub": Deny, "/home/u/w/deploy": Deny, "/home/u/w/.codex/x": Deny, "/home/u/w/deployed": Allow, "/data": Allow} {
+		c := settingConfig(Guarded)
+		c.Protected = append(Protected("/home/u/w"), SettingRule("/home/u/w/deploy", ReadOnly, Origin{"f", 2}))
+		c.AddDirs = []string{dir}
+		p, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := p.Decide(Write{dir + "/f"}); d.Verdict != want || (len(p.Warnings()) == 0) != (want == Allow) || (len(p.AddDirs()) == 1) != (want == Allow) {
+			t.Errorf("%s: %+v, %q, %q", dir, d, p.Warnings(), p.AddDirs())
+		}
+	}
+}
+
 // N9, T1: switched off there is no network, by the rule that says so; and what
 // only guarded may have, airlock has not.
 func TestSettingsByTier(t *testing.T) {

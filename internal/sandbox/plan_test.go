@@ -126,7 +126,7 @@ var planCases = []struct {
 		// A read-only folder between two writable ones, with a secret in it.
 		name: "nested-folders", fs: ordinary("/data/.codex/auth.json=file", "/data/.codex/work/a=file", "/data/x=file"),
 		config: func(c *policy.Config) {
-			c.AddDirs = []string{"/data/.codex/work"}
+			c.Workspace = "/data/.codex/work"
 			c.Caches = append(c.Caches, policy.FixedRule("/data", policy.ReadWrite, "cache:x", "a cache"))
 			c.Protected = append(c.Protected, policy.ProtectRule("/data/.codex", "agent settings"))
 			c.Hidden = append(c.Hidden, hide("/data/.codex/auth.json"))

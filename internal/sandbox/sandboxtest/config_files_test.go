@@ -214,6 +214,27 @@ func TestF6_ConfiguredFolders(t *testing.T) {
 	})
 }
 
+// F2, F6: a folder inside a protected place does not open it, not even from a
+// trusted project, with the guard and without.
+func TestF2_AddedFolderInAProtectedPlace(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		for _, d := range []string{"/.codex/sub", "/deploy/sub", "/plain/sub"} {
+			mkdir(t, b.Workspace+d)
+		}
+		b.settings(t, "[sandbox]\nprotect = ['deploy', 'plain']\n")
+		b.project(t, "[sandbox]\nallowed_paths = ['.codex/sub', 'deploy/sub']\n")
+		b.trust(t)
+		for _, guard := range []string{"on", "off"} {
+			b.Flags = []string{"--guard", guard, "--add-dir", "plain/sub"}
+			r := b.Sh(t, "for d in .codex deploy plain; do (echo x >$d/sub/f) 2>/dev/null && echo $d; done; true").OK(t)
+			if r.Stdout != "" || strings.Count(r.Stderr, "stays read-only") != 3 {
+				t.Errorf("guard %s: %q %q", guard, r.Stdout, r.Stderr)
+			}
+		}
+	})
+}
+
 // T1: no setting widens airlock.
 func TestT1_AirlockIsNotWidened(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {

@@ -477,3 +477,22 @@ func TestProjectTierWithNobodyToAsk(t *testing.T) {
 		t.Errorf("trusted: %v", got)
 	}
 }
+
+// A folder on the command line may have any name; in a file or a variable it
+// may not act on a terminal.
+func TestTypedFolderNames(t *testing.T) {
+	for _, name := range []string{"a\nb", "tab\there", "\x7f\x01", "\xff", "[*]{}$?\\", "~x"} {
+		w := newWorld(t)
+		w.flags = []Flag{{"--add-dir", "sandbox.allowed_paths", PlainPath("/x/" + name)}}
+		c := w.load()
+		if got := c.Folders(); len(got) != 1 || got[0].Text != "/x/"+name {
+			t.Errorf("%q: %q", name, texts(got))
+		}
+		if text := c.Report().Text(); strings.ContainsAny(text, "\x01\x7f\t") || strings.Contains(text, "a\nb") {
+			t.Errorf("%q is printed raw: %q", name, text)
+		}
+	}
+	w := newWorld(t)
+	w.environ = []string{"BAWN_ALLOW_PATHS=/x/a\tb"}
+	w.refused("control character")
+}

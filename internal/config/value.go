@@ -59,7 +59,9 @@ type scope struct {
 // item checks one value of a key. The error does not name the key.
 func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 	it := Item{Text: text, Origin: o, Layer: sc.layer}
-	if !utf8.ValidString(text) || strings.IndexFunc(text, unsafeRune) >= 0 {
+	// A folder that a person typed is one that exists, whatever its name.
+	typed := sc.layer == Flags && k.Kind == Folders
+	if !typed && (!utf8.ValidString(text) || strings.IndexFunc(text, unsafeRune) >= 0) {
 		return it, errors.New("the value holds a control character, or one that does not show")
 	}
 	if len(text) > maxValue {

@@ -27,6 +27,9 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	if err := linux.CheckLimits(); err != nil {
+		return fail(err)
+	}
 	stage.Prefault(640 << 10)
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {

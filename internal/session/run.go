@@ -116,8 +116,10 @@ func Streams(s sandbox.Stdio, tty, foregroundRun bool) (sandbox.Stdio, error) {
 }
 
 // checkStreams refuses what a command could use against the boundary: a
-// folder, which opens what the sandbox hides (/proc/self/fd/0/…), and a socket
-// of the host's network, which can be connected anew to anything there.
+// folder, which opens what the sandbox hides (/proc/self/fd/0/…), a socket of
+// the host's network, which can be connected anew to anything there, and a
+// handle on the kernel (a ring whose thread on the host does the work, another
+// process's page faults), which no filter of later calls takes away.
 func checkStreams(s sandbox.Stdio) error {
 	for i, f := range []*os.File{s.In, s.Out, s.Err} {
 		refuse := func(why, lift string) error {
@@ -128,6 +130,8 @@ func checkStreams(s sandbox.Stdio) error {
 			continue
 		}
 		switch st.Mode & unix.S_IFMT {
+		case 0: // an anonymous inode, of no kind of file
+			return refuse("it is no file, pipe or terminal, but a handle on the kernel", "redirect it from a file or a pipe")
 		case unix.S_IFDIR:
 			return refuse("it is a folder, which would reach past the sandbox", "redirect it from a file")
 		case unix.S_IFSOCK:

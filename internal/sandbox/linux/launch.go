@@ -52,6 +52,9 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if len(spec.Args) == 0 || spec.Args[0] == "" {
 		return nil, errors.New("no command given")
 	}
+	if err := CheckLimits(); err != nil {
+		return nil, err
+	}
 	if n := len(spec.Net.Local); n > stage.MaxLocal {
 		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
 	}

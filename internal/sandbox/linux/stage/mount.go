@@ -49,8 +49,9 @@ func stepError(m sandbox.Mount, err error) error {
 }
 
 // build carries out the steps. Any failure ends the run: a half-made
-// boundary is none.
-func build(mounts []sandbox.Mount) error {
+// boundary is none. While all files of the host are still there, and none is
+// writable, it calls visible.
+func build(mounts []sandbox.Mount, visible func() error) error {
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
@@ -64,6 +65,9 @@ func build(mounts []sandbox.Mount) error {
 	all := unix.MountAttr{Attr_set: attrRO, Propagation: unix.MS_PRIVATE}
 	if err := mountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, all); err != nil {
 		return unavailable(fmt.Errorf("make the root read-only: %w", err))
+	}
+	if err := visible(); err != nil {
+		return err
 	}
 	if err := b.makePools(); err != nil {
 		return unavailable(fmt.Errorf("prepare private folders: %w", err))

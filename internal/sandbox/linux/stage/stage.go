@@ -83,11 +83,12 @@ func run(mark Mark) int {
 	if err != nil {
 		return report(err)
 	}
+	var in inputs
 	if mark.Launcher == Native {
 		if err := network(spec.Net, true); err != nil {
 			return report(err)
 		}
-		if err := build(spec.Mounts); err != nil {
+		if err := build(spec.Mounts, in.reopen); err != nil {
 			return report(err)
 		}
 		if err := ownNull(); err != nil {
@@ -98,6 +99,9 @@ func run(mark Mark) int {
 			return report(err)
 		}
 		if err := network(spec.Net, false); err != nil {
+			return report(err)
+		}
+		if err := in.reopen(); err != nil {
 			return report(err)
 		}
 	}
@@ -127,7 +131,7 @@ func run(mark Mark) int {
 		deliver(pid, sig)
 	}
 	go control(pid)
-	return reap(pid, names)
+	return reap(pid, names, in)
 }
 
 // sealDescriptors closes what the launcher did not mean to hand over, and
@@ -273,7 +277,7 @@ func releaseStreams() error {
 
 // reap waits for the command and for every orphan that pid 1 inherits. When
 // the command ends so does pid 1, and the kernel ends the rest.
-func reap(pid int, names *teller) int {
+func reap(pid int, names *teller, in inputs) int {
 	for {
 		var st unix.WaitStatus
 		p, err := unix.Wait4(-1, &st, unix.WUNTRACED, nil)
@@ -286,10 +290,12 @@ func reap(pid int, names *teller) int {
 			_ = send(MsgStopped, byte(st.StopSignal()))
 		case st.Exited():
 			names.end()
+			in.settle()
 			_ = send(MsgExited, byte(st.ExitStatus()))
 			return st.ExitStatus()
 		case st.Signaled():
 			names.end()
+			in.settle()
 			_ = send(MsgExited, byte(128+st.Signal()))
 			return 128 + int(st.Signal())
 		}

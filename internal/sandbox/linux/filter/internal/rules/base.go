@@ -92,14 +92,16 @@ func Base() Filter {
 				Why:       "as mknod",
 			},
 
-			// Terminal. The command number is an unsigned int: a set upper half must
+			// Terminal, keys of file systems. The command number is an unsigned int: a set upper half must
 			// not hide it.
 			{
-				Calls:     "ioctl",
-				Cases:     []Case{when(Errno(eperm), is(1, tiocsti, tioclinux, tioccons, tiocsetd))},
+				Calls: "ioctl",
+				Cases: []Case{when(Errno(eperm), is(1, tiocsti, tioclinux, tioccons, tiocsetd,
+					fscryptAddKey, fscryptRemoveKey, fscryptRemoveKeyAll))},
 				Otherwise: Allow,
 				Why: "types into the user's terminal (A94, A95), takes the console's output, " +
-					"or loads line disciplines, a series of kernel exploits",
+					"loads line disciplines, a series of kernel exploits, " +
+					"or locks the user's encrypted folders on the host",
 			},
 
 			// Sockets.

@@ -31,6 +31,11 @@ const (
 	tioccons  = 0x541d // take over the system console's output
 	tiocsetd  = 0x5423 // change the line discipline
 
+	// linux/fscrypt.h
+	fscryptAddKey       = 0xc0506617 // unlock encrypted folders
+	fscryptRemoveKey    = 0xc0406618 // lock them, though the mount is read-only
+	fscryptRemoveKeyAll = 0xc0406619
+
 	// linux/personality.h
 	perLinux32      = 0x0000008
 	uname26         = 0x0020000

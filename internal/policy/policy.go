@@ -284,6 +284,21 @@ func checkFolder(kind, dir string, c Config) error {
 	return nil
 }
 
+func reservedPlace(dir string) string {
+	for _, r := range reserved {
+		if Inside(dir, r) && !Inside(dir, "/run/media") {
+			return r
+		}
+	}
+	return ""
+}
+
+// OwnPlace reports whether the sandbox has something of its own at dir, a real
+// path: taken for a home folder, the host's would be shown there instead.
+func OwnPlace(dir string) bool {
+	return reservedPlace(dir) != "" || dir == "/tmp" || dir == "/var/tmp"
+}
+
 // tooWide says why a folder may never be writable, whatever it holds.
 func tooWide(dir string, homes []string) string {
 	for _, h := range homes {
@@ -294,10 +309,8 @@ func tooWide(dir string, homes []string) string {
 			return "it holds the home folder " + h
 		}
 	}
-	for _, r := range reserved {
-		if Inside(dir, r) && !Inside(dir, "/run/media") {
-			return r + " belongs to the system and is private in the sandbox"
-		}
+	if r := reservedPlace(dir); r != "" {
+		return r + " belongs to the system and is private in the sandbox"
 	}
 	switch dir {
 	case "/", "/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/bin", "/sbin", "/lib", "/home":

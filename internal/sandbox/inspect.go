@@ -131,7 +131,8 @@ func realFolder(kind, dir string) (string, error) {
 }
 
 // homes returns the caller's home folders by real path: $HOME first, and the
-// password file's, so that a changed HOME does not expose the real one.
+// password file's, so that a changed HOME does not expose the real one. A place
+// that is private in the sandbox is hidden already, and no home.
 func (in *inspector) homes() []string {
 	var out []string
 	add := func(dir string) {
@@ -139,7 +140,7 @@ func (in *inspector) homes() []string {
 			return
 		}
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || real == "/" {
+		if err != nil || real == "/" || policy.OwnPlace(real) {
 			return
 		}
 		for _, h := range out {

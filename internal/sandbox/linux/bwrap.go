@@ -188,6 +188,8 @@ func identify(mounts []sandbox.Mount) ([]sandbox.Mount, error) {
 		}
 		id, err := stage.Identity(source)
 		switch {
+		case err == unix.ENOSYS: // a filter's answer: this is a sandbox already
+			return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: "openat2: " + err.Error()}
 		case err == nil:
 			m.Data = id
 			out = append(out, m)

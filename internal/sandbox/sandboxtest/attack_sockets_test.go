@@ -60,7 +60,7 @@ func TestF12_RunSockets(t *testing.T) {
 		run := filepath.Dir(b.Home) + "/run"
 		uid := fmt.Sprint(os.Getuid())
 		var paths []string
-		for _, s := range []string{"/docker.sock", "/dbus/system_bus_socket", "/systemd/resolve/io.systemd.Resolve", "/nscd/socket", "/user/" + uid + "/bus"} {
+		for _, s := range []string{"/docker.sock", "/dbus/system_bus_socket", "/systemd/resolve/io.systemd.Resolve", "/nscd/socket", "/avahi-daemon/socket", "/user/" + uid + "/bus"} {
 			mkdir(t, filepath.Dir(run+s))
 			paths = append(paths, "/run"+s)
 		}

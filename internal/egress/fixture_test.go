@@ -129,7 +129,7 @@ func newWorld(t *testing.T, c policy.NetworkConfig, change ...func(*Options)) *w
 // wait waits for an event.
 func (w *world) wait(what string, ok func(Event) bool) Event {
 	w.t.Helper()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		w.mu.Lock()
 		change := w.change
@@ -179,7 +179,7 @@ func (w *world) dial() *net.TCPConn {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	return c.(*net.TCPConn)
 }
 

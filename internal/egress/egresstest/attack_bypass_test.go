@@ -3,7 +3,9 @@
 package egresstest
 
 import (
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -275,15 +277,20 @@ func TestN12_Upstream(t *testing.T) {
 // B77: 500 quick requests, 20 at a time, all answered.
 func TestB77_ManyRequests(t *testing.T) {
 	w := NewWorld(t)
+	n := 500 // once; the other ways, and root, show that they share the bounds
+	if os.Getuid() == 0 {
+		n = 100
+	}
 	eachWay(t, w, func(t *testing.T, b *Box, pre string) {
 		before := w.Hits(t, "11.0.0.10:18080")
-		r := b.Sh(t, "%sseq 500 | xargs -P20 -I{} curl -sf http://allowed.test:18080/{} | grep -c hello", pre).OK(t)
-		if strings.TrimSpace(r.Stdout) != "500" {
-			t.Errorf("%s of 500 answers", strings.TrimSpace(r.Stdout))
+		r := b.Sh(t, "%sseq %d | xargs -P20 -I{} curl -sf http://allowed.test:18080/{} | grep -c hello", pre, n).OK(t)
+		if strings.TrimSpace(r.Stdout) != strconv.Itoa(n) {
+			t.Errorf("%s of %d answers", strings.TrimSpace(r.Stdout), n)
 		}
-		if n := w.Hits(t, "11.0.0.10:18080") - before; n != 500 {
-			t.Errorf("the server saw %d connections", n)
+		if got := w.Hits(t, "11.0.0.10:18080") - before; got != n {
+			t.Errorf("the server saw %d connections of %d", got, n)
 		}
+		n = 100
 	})
 }
 

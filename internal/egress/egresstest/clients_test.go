@@ -3,6 +3,7 @@
 package egresstest
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func denied(t *testing.T, w *World, addr string, what string, run func() sandbox
 func TestN1_Clients(t *testing.T) {
 	w := NewWorld(t)
 	sandboxtest.Write(t, filepath.Join(w.Dir, "Get.java"), javaGet)
+	if out, err := exec.Command("javac", "-d", w.Dir, filepath.Join(w.Dir, "Get.java")).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
+	}
 	clients := []struct {
 		name, text string // HOST stands for the host
 	}{
@@ -60,13 +64,13 @@ func TestN1_Clients(t *testing.T) {
 		{"curl-tls", `curl -sS --fail --cacert ca.pem https://HOST:18443/`},
 		{"python", `python3 -c 'import urllib.request as u; print(u.urlopen("http://HOST:18080/").read().decode())'`},
 		{"node", `node -e 'fetch("http://HOST:18080/").then(r=>r.text()).then(console.log).catch(e=>{console.error(e.cause||e);process.exit(1)})'`},
-		{"java", `java Get.java http://HOST:18080/`},
+		{"java", `java -cp . Get http://HOST:18080/`},
 		{"bash", `exec 3<>/dev/tcp/HOST/18080; printf 'GET / HTTP/1.0\r\nHost: HOST\r\n\r\n' >&3; grep hello <&3`},
 		{"git", `git ls-remote http://HOST:18080/files/r.git | grep refs/heads`},
 	}
 	w.repository(t)
 	eachWay(t, w, func(t *testing.T, b *Box, pre string) {
-		for _, f := range []string{"ca.pem", "Get.java"} {
+		for _, f := range []string{"ca.pem", "Get.class"} {
 			copyFile(t, filepath.Join(w.Dir, f), filepath.Join(b.Workspace, f))
 		}
 		for _, c := range clients {

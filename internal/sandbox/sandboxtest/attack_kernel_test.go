@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -56,16 +57,17 @@ var kernelWants = []struct{ name, inside, outsideRoot string }{
 // A91, A92, A101, A104, F12: the kernel's ways out, in the sandbox as it is.
 func TestA91_A92_A101_A104_KernelCalls(t *testing.T) {
 	// What host processes share: a segment and a queue.
+	key := strconv.Itoa(0x61000000 + os.Getpid())
 	ipc := exec.Command("python3", "-c", `
 import ctypes, os, sys
-c = ctypes.CDLL(None, use_errno=True)
-shm = c.shmget(0x62617721, 4096, 0o1600)
-mq = c.mq_open(b"/bawn-atk", os.O_RDWR | os.O_CREAT, 0o600, None)
+c, name = ctypes.CDLL(None, use_errno=True), b"/bawn-" + sys.argv[1].encode()
+shm = c.shmget(int(sys.argv[1]), 4096, 0o1600)
+mq = c.mq_open(name, os.O_RDWR | os.O_CREAT, 0o600, None)
 assert shm >= 0 and mq >= 0, ctypes.get_errno()
 print("up", flush=True)
 sys.stdin.read()
 c.shmctl(shm, 0, None)
-c.mq_unlink(b"/bawn-atk")`)
+c.mq_unlink(name)`, key)
 	ipc.Path = "/usr/bin/python3"
 	ipc.Stderr = os.Stderr
 	in, err := ipc.StdinPipe()
@@ -85,7 +87,7 @@ c.mq_unlink(b"/bawn-atk")`)
 	}
 	if os.Getuid() == 0 { // the control: the calls are real
 		dir := Dir(t)
-		cmd := exec.Command(tool(t, "over"), dir, dir, "--", tool(t, "kernel"), dir)
+		cmd := exec.Command(tool(t, "over"), dir, dir, "--", tool(t, "kernel"), dir, key)
 		cmd.Env = []string{"HOME=" + dir}
 		text, err := cmd.Output()
 		if err != nil {
@@ -104,7 +106,7 @@ c.mq_unlink(b"/bawn-atk")`)
 		for _, m := range sandboxed[:2] {
 			b := New(t, l)
 			b.Flags = m.flags
-			got := answers(b.Run(t, tool(t, "kernel"), b.Workspace).OK(t).Stdout)
+			got := answers(b.Run(t, tool(t, "kernel"), b.Workspace, key).OK(t).Stdout)
 			for _, w := range kernelWants {
 				if a, ok := got[w.name]; ok && !strings.Contains("|"+w.inside+"|", "|"+a+"|") {
 					t.Errorf("%s: %s says %q, want %s", m.name, w.name, a, w.inside)

@@ -244,7 +244,7 @@ func TestF11_KilledAtAnyMoment(t *testing.T) {
 			cmd := exec.CommandContext(ctx, tool(t, "reap"), args...)
 			var out bytes.Buffer
 			cmd.Dir, cmd.Env, cmd.Stderr = b.Workspace, b.Environ(), &out
-			cmd.WaitDelay = time.Second // what lives on holds the pipe
+			cmd.WaitDelay = 20 * time.Second // what lives on holds the pipe
 			err := cmd.Run()
 			cancel()
 			if err != nil {
@@ -288,7 +288,7 @@ func TestF11_PipeClosesAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Close()
-		if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := r.SetReadDeadline(time.Now().Add(Limit)); err != nil {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 16)

@@ -67,7 +67,7 @@ func TestF12_RunSockets(t *testing.T) {
 		paths = append(paths, "/var/run/docker.sock")
 		b.Env = []string{"XDG_RUNTIME_DIR=/run/user/" + uid, "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + uid + "/bus"}
 		host := startProbe(t, b, []string{tool(t, "over"), run, "/run", "--", tool(t, "probe")})
-		for _, s := range paths[:5] {
+		for _, s := range paths[:6] {
 			host.want("ok", "listen", s)
 			host.want("ok", "connect", s)
 		}

@@ -1,8 +1,9 @@
 //go:build linux
 
 // Package sandboxtest runs the real program in the real kernel for tests: the
-// binary is built once, every test runs as root and as an ordinary user, and
-// each case runs under every launcher.
+// binary is built once, every test runs as root and, beside that, as an
+// ordinary user, and each case runs under every launcher. What a test makes
+// outside its own folders bears its process id.
 package sandboxtest
 
 import (
@@ -31,7 +32,7 @@ var binary string
 func Binary() string { return binary }
 
 // Main builds the program and runs the package's tests; as root it runs them
-// a second time as UserName. Call it from TestMain.
+// as UserName too, at the same time. Call it from TestMain.
 func Main(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -62,17 +63,31 @@ func run(m *testing.M) int {
 			return fatal(fmt.Errorf("build bawn: %w\n%s", err, out))
 		}
 	}
-	code := m.Run()
 	if os.Getuid() != 0 || os.Getenv(envUser) != "" {
-		return code
+		return m.Run()
 	}
-	fmt.Println("=== the same tests as user", UserName)
-	if c, err := runAsUser(); err != nil {
+	if _, err := EnsureUser(); err != nil {
 		return fatal(err)
-	} else if c != 0 {
-		code = c
 	}
-	return code
+	// Beside each other: most of a test is waiting for a process to start.
+	type ended struct {
+		code int
+		said []byte
+		err  error
+	}
+	user := make(chan ended, 1)
+	go func() {
+		var e ended
+		e.code, e.said, e.err = runAsUser()
+		user <- e
+	}()
+	code := m.Run()
+	e := <-user
+	fmt.Printf("=== the same tests as user %s\n%s", UserName, e.said)
+	if e.err != nil {
+		return fatal(e.err)
+	}
+	return max(code, e.code)
 }
 
 func fatal(err error) int {
@@ -94,33 +109,34 @@ func EnsureUser() (*user.User, error) {
 	return user.Lookup(UserName)
 }
 
-func runAsUser() (int, error) {
+// runAsUser runs this program's tests as UserName; said is what they printed.
+func runAsUser() (code int, said []byte, err error) {
 	u, err := EnsureUser()
 	if err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
 	// The test binary lies in a folder that only root may enter.
 	self, err := os.Executable()
 	if err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	dir, err := os.MkdirTemp("/opt", "bawn-test-user-")
 	if err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	defer os.RemoveAll(dir)
 	if err := os.Chown(dir, uid, gid); err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	data, err := os.ReadFile(self)
 	if err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	copied := filepath.Join(dir, "test")
 	if err := os.WriteFile(copied, data, 0o755); err != nil {
-		return 1, err
+		return 1, nil, err
 	}
 	args := []string{}
 	for _, a := range os.Args[1:] {
@@ -129,16 +145,15 @@ func runAsUser() (int, error) {
 		}
 	}
 	cmd := exec.Command(copied, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = []string{
 		"HOME=" + u.HomeDir, "USER=" + UserName, "LOGNAME=" + UserName, "SHELL=/bin/bash",
 		"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8", "TERM=" + os.Getenv("TERM"),
 		"TMPDIR=" + dir, envBinary + "=" + binary, envUser + "=1", "CI=" + os.Getenv("CI"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	err = cmd.Run()
+	said, err = cmd.CombinedOutput()
 	if ee, ok := err.(*exec.ExitError); ok {
-		return ee.ExitCode(), nil
+		return ee.ExitCode(), said, nil
 	}
-	return 0, err
+	return 0, said, err
 }

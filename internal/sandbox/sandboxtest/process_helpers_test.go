@@ -35,7 +35,7 @@ func (b *Box) hostShell(t *testing.T, text string) Result {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", b.shellFunction()+text)
 	var out, errb bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.Workspace, b.Environ(), &out, &errb
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second
 	timer := time.AfterFunc(Limit/2, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = cmd.Run()
@@ -91,7 +91,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-const patience = 20 * time.Second
+const patience = Limit
 
 // expect reads one line of output.
 func (r *running) expect(t *testing.T, want string) {

@@ -1,4 +1,4 @@
-// kernel tries calls that would break the boundary and prints one line for
+// kernel DIR KEY tries calls that would break the boundary and prints one line for
 // each: its name and "ok" or the name of the errno.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,6 +44,9 @@ static long int80(long nr, long a, long b, long c) {
 
 int main(int argc, char **argv) {
 	const char *dir = argc > 1 ? argv[1] : ".";
+	int key = argc > 2 ? atoi(argv[2]) : 0;
+	char queue[32];
+	snprintf(queue, sizeof queue, "/bawn-%d", key);
 	char node[4096], params[256] = {0}, attr[64] = {0};
 	snprintf(node, sizeof node, "%s/node", dir);
 	alone("mount-tmpfs", mount("none", dir, "tmpfs", 0, 0));
@@ -72,10 +75,12 @@ int main(int argc, char **argv) {
 	gethostname(host, sizeof host - 1); // its own name: outside, as root, the call works
 	alone("sethostname", sethostname(host, strlen(host)));
 	alone("quiet-read", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : (errno = EBADE, -1));
-	alone("shm-host", shmget(0x62617721, 0, 0));
+	alone("shm-host", shmget(key, 0, 0));
 	alone("shm-own", shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600));
-	alone("mq-host", mq_open("/bawn-atk", O_RDONLY));
-	alone("mq-own", mq_open("/bawn-own", O_RDWR | O_CREAT, 0600, 0));
+	alone("mq-host", mq_open(queue, O_RDONLY));
+	snprintf(queue, sizeof queue, "/bawn-own-%d", key);
+	alone("mq-own", mq_open(queue, O_RDWR | O_CREAT, 0600, 0));
+	mq_unlink(queue);
 	alone("inet-raw", syscall(SYS_socket, 2, 3, 1));
 #ifdef __x86_64__
 	alone("i386-socket", int80(359, 1, 1, 0));

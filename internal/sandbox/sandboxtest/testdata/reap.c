@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
 	}
 	kill(victim, SIGKILL);
 	signal(SIGALRM, late);
-	alarm(20);
+	alarm(120);
 	while (wait(0) > 0 || errno == EINTR) {}
 	return 0;
 }

@@ -152,7 +152,7 @@ func TestSetup(t *testing.T) {
 	tun := os.NewFile(uintptr(s.Sockets[0].FD), "tun")
 	defer tun.Close()
 	s.Sockets = s.Sockets[1:]
-	if err := tun.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := tun.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 2000)

@@ -39,7 +39,7 @@ func TestSetupRedirects(t *testing.T) {
 	}
 	relay := s.Sockets[0].FD
 	for _, addr := range []string{"11.0.0.10:80", "198.18.0.2:3128", "126.255.255.255:5432", "128.0.0.1:65535", "255.255.255.254:1"} {
-		c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+		c, err := net.DialTimeout("tcp", addr, time.Minute)
 		if err != nil {
 			t.Errorf("%s: %v", addr, err)
 			continue
@@ -62,7 +62,7 @@ func TestSetupRedirects(t *testing.T) {
 		"127.0.0.1:81": unix.ECONNREFUSED, "127.0.0.2:3128": unix.ECONNREFUSED, "198.18.0.1:81": unix.ECONNREFUSED,
 		"[2001:db8::1]:80": unix.ENETUNREACH, "[fe80::1%lo]:80": unix.ENETUNREACH, "[64:ff9b::1]:80": unix.ENETUNREACH,
 	} {
-		c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+		c, err := net.DialTimeout("tcp", addr, time.Minute)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", addr, err, want)
 		}

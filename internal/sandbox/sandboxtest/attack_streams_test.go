@@ -162,3 +162,54 @@ func TestA70_A91_KernelHandles(t *testing.T) {
 		}
 	})
 }
+
+// A70, A100: a UNIX stream whose other end a host process holds is a stream
+// like any other, but it names that process: nothing can be done to it.
+func TestA70_A100_PeerOfAStream(t *testing.T) {
+	const script = `
+import ctypes, errno, os, socket
+c = ctypes.CDLL(None, use_errno=True)
+s = socket.socket(fileno=0)
+fd = s.getsockopt(socket.SOL_SOCKET, 77)  # SO_PEERPIDFD
+class iovec(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+one = iovec(ctypes.addressof(ctypes.create_string_buffer(8192)) & ~4095, 4096)
+def call(name, *args):
+    print(name, "ok" if c.syscall(*args) >= 0 else errno.errorcode[ctypes.get_errno()])
+call("signal", 424, fd, 0, None, 0)
+call("kill", 424, fd, KILL, None, 0)
+call("getfd", 438, fd, 0, 0)
+call("advise", 440, fd, ctypes.byref(one), 1, 21, 0)
+call("release", 448, fd, 0)
+print(s.recv(9).decode())
+`
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		run := func(text string, argv ...string) string {
+			t.Helper()
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine, theirs := os.NewFile(uintptr(pair[0]), "mine"), os.NewFile(uintptr(pair[1]), "theirs")
+			defer mine.Close()
+			defer theirs.Close()
+			if _, err := mine.WriteString("hello"); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(argv[0], append(argv[1:], "/usr/bin/python3", "-c", text)...)
+			cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = b.Workspace, b.Environ(), theirs, os.Stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			return string(out)
+		}
+		got := run(strings.ReplaceAll(script, "KILL", "9"), Binary(), "run", "-q", "--launcher", l, "--")
+		if strings.ReplaceAll(got, "EACCES", "EPERM") != "signal EINVAL\nkill EINVAL\ngetfd EPERM\nadvise EPERM\nrelease EINVAL\nhello\n" {
+			t.Errorf("inside: %s", got)
+		}
+		if got := run(strings.ReplaceAll(script, "KILL", "0"), "env"); !strings.HasPrefix(got, "signal ok\n") || !strings.HasSuffix(got, "hello\n") {
+			t.Errorf("control: %s", got)
+		}
+	})
+}

@@ -66,7 +66,7 @@ type Result struct {
 }
 
 // Limit ends a run that hangs; a test never waits for it when all is well.
-const Limit = 180 * time.Second
+const Limit = 5 * time.Minute
 
 // Run runs `bawn run FLAGS -- args` in the workspace.
 func (b *Box) Run(t *testing.T, args ...string) Result {

@@ -115,8 +115,8 @@ func Streams(s sandbox.Stdio, tty, foregroundRun bool) (sandbox.Stdio, error) {
 	return s, nil
 }
 
-// checkStreams refuses what a command could use against the boundary: a
-// folder, which opens what the sandbox hides (/proc/self/fd/0/…), a socket of
+// checkStreams refuses what a command could use against the boundary: a disk,
+// a folder, which opens what the sandbox hides (/proc/self/fd/0/…), a socket of
 // the host's network, which can be connected anew to anything there, and a
 // handle on the kernel (a ring whose thread on the host does the work, another
 // process's page faults), which no filter of later calls takes away.
@@ -132,6 +132,9 @@ func checkStreams(s sandbox.Stdio) error {
 		switch st.Mode & unix.S_IFMT {
 		case 0: // an anonymous inode, of no kind of file
 			return refuse("it is no file, pipe or terminal, but a handle on the kernel", "redirect it from a file or a pipe")
+		case unix.S_IFBLK:
+			return refuse("it is a disk, which the command could open anew and write past every file",
+				"put a pipe between, as in: cat DISK | bawn run …")
 		case unix.S_IFDIR:
 			return refuse("it is a folder, which would reach past the sandbox", "redirect it from a file")
 		case unix.S_IFSOCK:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -210,6 +211,44 @@ print(s.recv(9).decode())
 		}
 		if got := run(strings.ReplaceAll(script, "KILL", "0"), "env"); !strings.HasPrefix(got, "signal ok\n") || !strings.HasSuffix(got, "hello\n") {
 			t.Errorf("control: %s", got)
+		}
+	})
+}
+
+// A disk that root's command gets to read could be opened anew and written.
+func TestA70_DiskAsInput(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // no user may open one
+	}
+	disks, err := filepath.Glob("/sys/block/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var disk *os.File
+	for _, d := range disks {
+		if disk, err = os.Open("/dev/" + filepath.Base(d)); err == nil {
+			defer disk.Close()
+			break
+		}
+	}
+	if disk == nil {
+		t.Fatalf("none of %q can be opened", disks)
+	}
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		cmd := exec.Command(Binary(), "run", "-q", "--launcher", l, "--", "sh", "-c", "echo x >ran")
+		cmd.Dir, cmd.Env, cmd.Stdin = b.Workspace, b.Environ(), disk
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 125 || exists(b.Workspace+"/ran") || !strings.Contains(string(out), "cat DISK | bawn run") {
+			t.Errorf("%q, %v", out, err)
+		}
+		cmd = exec.Command(Binary(), "run", "-q", "--launcher", l, "--", "sh", "-c", "head -c1 | wc -c")
+		cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+		if cmd.Stdin, err = os.Open("/dev/zero"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "1" {
+			t.Errorf("a harmless device: %q, %v", out, err)
 		}
 	})
 }

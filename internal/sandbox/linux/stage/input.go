@@ -38,8 +38,8 @@ func (in *inputs) reopen() error {
 
 func reopenInput(stream int) (*input, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(stream, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink == 0 {
-		return nil, nil // one without a name (a here-document) is nobody's but the caller's
+	if err := unix.Fstat(stream, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, nil
 	}
 	flags, err := unix.FcntlInt(uintptr(stream), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY {
@@ -47,6 +47,9 @@ func reopenInput(stream int) (*input, error) {
 	}
 	mine, err := openSame(stream, flags, &st)
 	if err != nil {
+		if st.Nlink == 0 {
+			return nil, nil // without a name (a here-document) it is nobody's but the caller's
+		}
 		if int(st.Uid) != unix.Getuid() && unix.Faccessat(unix.AT_FDCWD, fdPath(stream), unix.W_OK, 0) != nil {
 			return nil, nil // nothing to gain from it
 		}

@@ -46,7 +46,7 @@ func FindBwrap() (string, error) {
 // socket that its owner removed between the look and the mount makes
 // bubblewrap fail: without that mask it is tried once more.
 func startBwrap(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
-	spec.Mounts = present(spec.Mounts)
+	spec.Mounts = showInput(present(spec.Mounts), stdio.In)
 	p, err := bwrapOnce(spec, stdio)
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		if now := present(spec.Mounts); len(now) < len(spec.Mounts) {

@@ -109,6 +109,40 @@ func TestA70_HiddenInput(t *testing.T) {
 	})
 }
 
+// A file below a temp folder, which is the sandbox's own: the command reads
+// that file, and sees nothing else of the folder.
+func TestA70_InputInTemp(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		for _, temp := range []string{"/tmp", "/var/tmp"} {
+			dir, err := os.MkdirTemp(temp, "bawn-input-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			Write(t, dir+"/deep/in", "one\ntwo\n")
+			Write(t, dir+"/deep/other", "HOST")
+			f, err := os.Open(dir + "/deep/in")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			cmd := exec.Command(Binary(), "run", "-q", "--launcher", l, "--", "sh", "-c",
+				`read -r x; echo $x; echo EVIL >/proc/self/fd/0; echo EVIL >"$0/in"; rm -f "$0/in"; cat "$0/other"; echo x >`+temp+`/new && cat `+temp+`/new`, dir+"/deep")
+			cmd.Dir, cmd.Env, cmd.Stdin = b.Workspace, b.Environ(), f
+			if out, err := cmd.Output(); err != nil || string(out) != "one\nx\n" {
+				t.Errorf("%s: %q, %v", temp, out, err)
+			}
+			if rest, err := io.ReadAll(f); err != nil || string(rest) != "two\n" {
+				t.Errorf("%s: left %q, %v", temp, rest, err)
+			}
+			if data, err := os.ReadFile(dir + "/deep/in"); err != nil || string(data) != "one\ntwo\n" {
+				t.Errorf("%s: the file is %q, %v", temp, data, err)
+			}
+		}
+	})
+}
+
 // A70, A91: handles on the kernel as standard streams: no filter of later
 // calls takes away what a ring or a descriptor of page faults does by itself.
 func TestA70_A91_KernelHandles(t *testing.T) {

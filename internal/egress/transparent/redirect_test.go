@@ -25,27 +25,27 @@ func testServerInsideIsNotOutside(t *testing.T, e engineKind) {
 	wantOut(t, w.run("/usr/bin/env", "python3", "-c", `
 import socket, select
 l = socket.create_server(("0.0.0.0", 8080))
-l.settimeout(10)
+l.settimeout(60)
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 u.bind(("0.0.0.0", 8080))
-u.settimeout(10)
+u.settimeout(60)
 for host in "127.0.0.1", "127.1.2.3", "198.18.0.1", "0.0.0.0", "localhost":
-    c = socket.create_connection((host, 8080), timeout=10)
+    c = socket.create_connection((host, 8080), timeout=60)
     s, _ = l.accept()
     c.sendall(b"in"); assert s.recv(2) == b"in", host
     d = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     d.sendto(b"in", (host, 8080)); assert u.recv(2) == b"in", host
-c = socket.create_connection(("allowed.test", 8080), timeout=10)
+c = socket.create_connection(("allowed.test", 8080), timeout=60)
 c.sendall(b"GET / HTTP/1.0\r\n\r\n")
 assert b"hello" in c.makefile("rb").read()
 for host in "11.0.0.10", "10.1.2.3", "198.19.0.1", "169.254.169.254":
     try:
-        c = socket.create_connection((host, 8080), timeout=10)
+        c = socket.create_connection((host, 8080), timeout=60)
         assert c.recv(1) == b"", host
     except (ConnectionResetError, ConnectionRefusedError):
         pass
     d = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    d.settimeout(10)
+    d.settimeout(60)
     d.connect((host, 8080))
     d.send(b"out")
     try:
@@ -80,7 +80,7 @@ for port in 1, 2, 3:
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("198.18.0.1", 40000))
-    s.settimeout(10)
+    s.settimeout(60)
     s.connect(("allowed.test", port))
     conns.append(s)
 print(*[s.makefile().read() for s in conns])

@@ -276,6 +276,7 @@ func TestN12_Upstream(t *testing.T) {
 
 // B77: 500 quick requests, 20 at a time, all answered.
 func TestB77_ManyRequests(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t)
 	n := 500 // once; the other ways, and root, show that they share the bounds
 	if os.Getuid() == 0 {

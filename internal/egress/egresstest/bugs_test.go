@@ -14,6 +14,7 @@ import (
 // B58: /etc/resolv.conf is a link into /run and dangles inside, or on the
 // host itself. A run starts all the same, and names resolve.
 func TestB58_LinkedResolvConf(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t)
 	for _, target := range []string{"/run/x/resolv.conf", "../run/y/z/resolv.conf", "/nowhere/resolv.conf"} {
 		if out := w.Ask(t, "resolv %s", target); out != "" {
@@ -33,6 +34,7 @@ func TestB58_LinkedResolvConf(t *testing.T) {
 
 // B79: a client that looks the name up itself before it asks the proxy.
 func TestB79_Undici(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t)
 	b := newBox(t, w, "--allow-domain", "allowed.test")
 	cmd := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "undici@6.27")

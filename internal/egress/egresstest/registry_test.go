@@ -58,6 +58,7 @@ func clientEnv() (out []string) {
 // N1, B52: packages are installed from the registry by clients that use the
 // proxy and by clients that do not; with no rule for its host they are not.
 func TestN1_Registries(t *testing.T) {
+	t.Parallel()
 	npm, npmFlags := registry(t, "npm", "config", "get", "registry")
 	goproxy, goFlags := registry(t, "go", "env", "GOPROXY")
 	for _, way := range ways {

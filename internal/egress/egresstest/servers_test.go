@@ -15,6 +15,7 @@ import (
 
 // B23, N3: plain ssh, and git over it, reach an allowed host by name.
 func TestB23_SSH(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t)
 	w.repository(t)
 	dir := filepath.Join(w.Dir, "ssh")

@@ -40,14 +40,15 @@ func main() {
 	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
 	srt := flag.String("srt", "", "path of sandbox-runtime's srt, to compare the network with")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
+	only := flag.String("only", "", "one section alone: start, paths, memory, init, network or work")
 	flag.Parse()
-	if err := run(*runs, *long, *srt); err != nil {
+	if err := run(*runs, *long, *srt, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(runs int, long bool, srt string) error {
+func run(runs int, long bool, srt, only string) error {
 	base := ""
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
@@ -63,19 +64,32 @@ func run(runs int, long bool, srt string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
+	if _, _, err := b.home(); err != nil {
+		return err
+	}
 	facts()
-	for _, section := range []func() error{
-		func() error { return b.start(runs) },
-		func() error { return b.paths(runs / 2) },
-		b.memory, b.packageInit,
-		func() error { return b.network(5, srt) },
+	known := only == ""
+	for _, section := range []struct {
+		name string
+		run  func() error
+	}{
+		{"start", func() error { return b.start(runs) }},
+		{"paths", func() error { return b.paths(runs / 2) }},
+		{"memory", b.memory},
+		{"init", b.packageInit},
+		{"network", func() error { return b.network(5, srt) }},
+		{"work", b.work},
 	} {
-		if err := section(); err != nil {
+		if only != "" && section.name != only || only == "" && section.name == "work" && !long {
+			continue
+		}
+		known = true
+		if err := section.run(); err != nil {
 			return err
 		}
 	}
-	if long {
-		return b.work()
+	if !known {
+		return fmt.Errorf("unknown section %q", only)
 	}
 	return nil
 }

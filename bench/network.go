@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +27,9 @@ import (
 const (
 	upstreamAddr = "11.0.0.10"
 	upstreamName = "bench.test"
+	relayAddr    = "127.0.0.1:9001"
 	envInside    = "NETBENCH_INSIDE" // the process in that namespace
-	envClient    = "NETBENCH_CLIENT" // bulk or conn: a client of the upstream (bawn drops names of its own)
+	envClient    = "NETBENCH_CLIENT" // bulk, conn or idle: a client of the upstream (bawn drops names of its own)
 	bulkSize     = 256 << 20
 	connections  = 300
 )
@@ -62,7 +64,7 @@ func (b *bench) network(rounds int, srt string) error {
 
 // insideNetwork is the process in the namespace: it serves and measures.
 func insideNetwork(dir string, rounds int, srt string) error {
-	for _, c := range []string{"ip link set lo up", "ip addr add " + upstreamAddr + "/32 dev lo"} {
+	for _, c := range []string{"ip link set lo up", "ip route add local " + upstreamAddr + "/32 dev lo"} {
 		f := strings.Fields(c)
 		if out, err := exec.Command(f[0], f[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", c, err, out)
@@ -83,13 +85,33 @@ func insideNetwork(dir string, rounds int, srt string) error {
 	home, ws := filepath.Join(dir, "home"), filepath.Join(dir, "home", "src", "project")
 	client := filepath.Join(dir, "client")
 	sandbox := []string{filepath.Join(dir, "bawn"), "run", "--allow-domain", upstreamName, "--", client}
+	relay := exec.Command(client)
+	relay.Env, relay.Stderr = []string{envClient + "=relay,"}, os.Stderr
+	relay.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stop, err := relay.StdinPipe()
+	if err == nil {
+		err = relay.Start()
+	}
+	if err != nil {
+		return err
+	}
+	defer relay.Wait()
+	defer stop.Close()
+	noDevice := []string{"unshare", "-m", "/bin/sh", "-c", `mount --bind /dev/null /dev/net/tun && exec "$@"`, "sh"}
 	ways := []*way{
 		{name: "direct, no sandbox", args: []string{client}, mode: "direct"},
 		{name: "bawn, CONNECT", args: sandbox, mode: "proxy"},
 		{name: "bawn, no proxy known", args: sandbox, mode: "direct"},
+		{name: "  without a TUN device", args: append(noDevice, sandbox...), mode: "direct"},
+		{name: "a bare relay (splice)", args: []string{client}, mode: "relay"},
 	}
 	if srt != "" {
-		ways = append(ways, &way{name: "srt, CONNECT", args: []string{srt, client}, mode: "env"})
+		settings := filepath.Join(dir, "srt.json")
+		text := `{"network":{"allowedDomains":["` + upstreamName + `"],"deniedDomains":[]},"filesystem":{"denyRead":[],"allowWrite":["."],"denyWrite":[]}}`
+		if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+			return err
+		}
+		ways = append(ways, &way{name: "srt, CONNECT", args: []string{srt, "--settings", settings, client}, mode: "env"})
 	}
 	for range rounds {
 		for _, w := range ways {
@@ -97,6 +119,9 @@ func insideNetwork(dir string, rounds int, srt string) error {
 				cmd := exec.Command(w.args[0], w.args[1:]...)
 				cmd.Dir = ws
 				cmd.Env = append(environ(home, ws), envClient+"="+what+","+w.mode)
+				// A sandbox is a session of its own, to which a busy machine
+				// gives a share of its time: so must the others be.
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 				var said strings.Builder
 				cmd.Stderr = &said
 				out, err := cmd.Output()
@@ -127,10 +152,113 @@ func insideNetwork(dir string, rounds int, srt string) error {
 	least("bulk without a proxy / direct", mid(transparent.bulk)/mid(direct.bulk), 0.35)
 	r := mid(proxy.conn) / mid(direct.conn)
 	verdict(fmt.Sprintf("CONNECT, request, close / direct: %.2f", r), r <= 4, "at most 4.00")
+	fmt.Printf("         a bare relay of this machine reaches %.2f of direct; CONNECT / bare relay: %.2f\n",
+		mid(ways[4].bulk)/mid(direct.bulk), mid(proxy.bulk)/mid(ways[4].bulk))
 	if srt != "" {
-		least("bulk by CONNECT / srt", mid(proxy.bulk)/mid(ways[3].bulk), 2)
+		least("bulk by CONNECT / srt", mid(proxy.bulk)/mid(ways[5].bulk), 2)
+	}
+	for _, x := range []struct {
+		what  string
+		w     *way
+		n     int
+		limit float64
+	}{
+		{"1,000 idle connections by CONNECT", proxy, 1000, 20},
+		{"1,000 idle connections without a proxy", transparent, 1000, 40},
+		{"5,000 idle tunnels", proxy, 4990, 150}, // one is Limits.Conns, which others may use too
+	} {
+		mb, err := idleMemory(x.w, x.n, ws, home)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.what, err)
+		}
+		verdict(fmt.Sprintf("%s: %.1f MB of the supervisor's memory", x.what, mb), mb <= x.limit, fmt.Sprintf("at most %.0f", x.limit))
 	}
 	return nil
+}
+
+// idleMemory is how much the supervisor grows by n connections that say
+// nothing, in MB.
+func idleMemory(w *way, n int, ws, home string) (float64, error) {
+	cmd := exec.Command(w.args[0], w.args[1:]...)
+	cmd.Dir = ws
+	cmd.Env = append(environ(home, ws), envClient+"=idle "+strconv.Itoa(n)+","+w.mode)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	r := bufio.NewReader(out)
+	var kb [2]float64
+	for i := range kb {
+		if line, err := r.ReadString('\n'); line != "ready\n" {
+			return 0, fmt.Errorf("%q, %v", line, err)
+		}
+		if kb[i], err = pss(cmd.Process.Pid); err != nil {
+			return 0, err
+		}
+		fmt.Fprintln(in)
+	}
+	return (kb[1] - kb[0]) / 1024, nil
+}
+
+// idle holds n connections; before all but the first it waits for a line.
+func idle(n int, mode string) error {
+	in := bufio.NewReader(os.Stdin)
+	for i := range n {
+		c, err := dialBench(mode)
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i, err)
+		}
+		defer c.Close()
+		if i == 0 || i == n-1 {
+			fmt.Println("ready")
+			if _, err := in.ReadString('\n'); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// relayMain passes connections on to the upstream as simply as can be, until
+// its standard input ends.
+func relayMain() error {
+	l, err := net.Listen("tcp", relayAddr)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		l.Close()
+	}()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return nil
+		}
+		go func() {
+			defer c.Close()
+			s, err := net.Dial("tcp", upstreamAddr+":9000")
+			if err != nil {
+				return
+			}
+			defer s.Close()
+			go func() {
+				_, _ = io.Copy(s, c)
+				_ = s.(*net.TCPConn).CloseWrite()
+			}()
+			_, _ = io.Copy(c, s)
+		}()
+	}
 }
 
 type way struct {
@@ -168,6 +296,7 @@ func serveBench(l net.Listener) {
 					return
 				}
 			}
+			_, _ = c.Read(b[:]) // the client ends it, when it has all
 		}()
 	}
 }
@@ -175,6 +304,16 @@ func serveBench(l net.Listener) {
 // clientMain is a client of the upstream, inside a sandbox or not; it prints
 // Gbit/s, or the median time of a connection in microseconds.
 func clientMain(what, mode string) error {
+	if what == "relay" {
+		return relayMain()
+	}
+	if n, ok := strings.CutPrefix(what, "idle "); ok {
+		n, err := strconv.Atoi(n)
+		if err != nil {
+			return err
+		}
+		return idle(n, mode)
+	}
 	once := func(request byte) (int64, error) {
 		c, err := dialBench(mode)
 		if err != nil {
@@ -184,13 +323,13 @@ func clientMain(what, mode string) error {
 		if _, err := c.Write([]byte{request}); err != nil {
 			return 0, err
 		}
-		return io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 256<<10))
+		return io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(c, bulkSize), make([]byte, 256<<10))
 	}
 	if what == "bulk" {
 		begin := time.Now()
 		n, err := once('b')
 		if err != nil || n != bulkSize {
-			return fmt.Errorf("%d bytes, %w", n, err)
+			return fmt.Errorf("%d bytes: %v", n, err)
 		}
 		fmt.Println(float64(n) * 8 / time.Since(begin).Seconds() / 1e9)
 		return nil
@@ -212,6 +351,8 @@ func dialBench(mode string) (net.Conn, error) {
 	switch mode {
 	case "direct":
 		return net.Dial("tcp", upstreamName+":9000")
+	case "relay":
+		return net.Dial("tcp", relayAddr)
 	case "proxy":
 		proxy = "http://127.0.0.1:3128"
 	case "env":
@@ -225,12 +366,17 @@ func dialBench(mode string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(c, "CONNECT %s:9000 HTTP/1.1\r\nHost: %s:9000\r\n\r\n", upstreamName, upstreamName)
+	auth := ""
+	if u.User != nil {
+		password, _ := u.User.Password()
+		auth = "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)) + "\r\n"
+	}
+	fmt.Fprintf(c, "CONNECT %s:9000 HTTP/1.1\r\nHost: %s:9000\r\n%s\r\n", upstreamName, upstreamName, auth)
 	r := bufio.NewReader(io.LimitReader(c, 4096))
 	status, err := r.ReadString('\n')
 	if err != nil || !strings.Contains(status, " 200 ") {
 		c.Close()
-		return nil, fmt.Errorf("proxy: %q, %w", status, err)
+		return nil, fmt.Errorf("proxy: %q, %v", status, err)
 	}
 	for {
 		line, err := r.ReadString('\n')

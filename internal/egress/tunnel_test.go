@@ -160,6 +160,43 @@ func TestBackPressure(t *testing.T) {
 	c.Close()
 }
 
+// What little follows a flow in the kernel's pipe is not kept until there is more.
+func TestFewBytesAfterMany(t *testing.T) {
+	const bulk, rounds = 2 << 20, 60
+	port := listen(t, func(c net.Conn) {
+		data := make([]byte, bulk)
+		for i := range rounds {
+			if _, err := c.Write(data); err != nil {
+				return
+			}
+			// The client has all of it, so the copy waits for more.
+			if _, err := io.ReadFull(c, data[:1]); err != nil {
+				return
+			}
+			if _, err := c.Write([]byte{byte(i)}); err != nil {
+				return
+			}
+			if _, err := io.ReadFull(c, data[:1]); err != nil {
+				return
+			}
+			data[0] = 0
+		}
+	})
+	w := newWorld(t, allowed(t))
+	c, r := w.connect(fmt.Sprintf("allowed.test:%d", port))
+	c.SetDeadline(time.Now().Add(30 * time.Second)) // a round that must wait for the pause takes a second
+	for i := range rounds {
+		if _, err := io.CopyN(io.Discard, r, bulk); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		c.Write([]byte{0})
+		if b, err := r.ReadByte(); err != nil || b != byte(i) {
+			t.Fatalf("round %d: %d, %v", i, b, err)
+		}
+		c.Write([]byte{0})
+	}
+}
+
 // Both ways at once, through buffers and the kernel's pipes.
 func TestBulkIntegrity(t *testing.T) {
 	w := newWorld(t, allowed(t), func(o *Options) { o.Limits.Splices = 3 })

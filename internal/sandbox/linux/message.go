@@ -92,10 +92,19 @@ func rights(oob []byte) []int {
 	return out
 }
 
-// sockets puts the descriptors where their kinds say.
+// sockets puts the descriptors where their kinds say. It takes over all of
+// them or, if false, none: whoever closed them twice would close another's.
 func (p *process) sockets(kinds []byte, fds []int) (*sandbox.Sockets, bool) {
+	count := map[netns.Kind]int{}
+	for _, k := range kinds {
+		count[netns.Kind(k)]++
+	}
+	if count[netns.Proxy] > 1 || count[netns.TUN] > 1 || count[netns.Relay] > 1 || count[netns.LocalPort] > len(p.local) ||
+		count[netns.Proxy]+count[netns.TUN]+count[netns.Relay]+count[netns.LocalPort]+
+			count[netns.DNSPacket]+count[netns.DNSStream] != len(kinds) {
+		return nil, false
+	}
 	s := &sandbox.Sockets{Local: map[uint16]*os.File{}}
-	local := 0
 	for i, k := range kinds {
 		f := os.NewFile(uintptr(fds[i]), "sandbox socket")
 		switch netns.Kind(k) {
@@ -110,13 +119,7 @@ func (p *process) sockets(kinds []byte, fds []int) (*sandbox.Sockets, bool) {
 		case netns.DNSStream:
 			s.DNSStreams = append(s.DNSStreams, f)
 		case netns.LocalPort:
-			if local >= len(p.local) {
-				return nil, false
-			}
-			s.Local[p.local[local]] = f
-			local++
-		default:
-			return nil, false
+			s.Local[p.local[len(s.Local)]] = f
 		}
 	}
 	return s, true

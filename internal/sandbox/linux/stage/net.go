@@ -17,8 +17,8 @@ import (
 // capabilities and before the file system changes.
 func network(n sandbox.Network, capable bool) error {
 	if capable && !n.Transparent {
-		if err := loopbackUp(); err != nil {
-			return fmt.Errorf("bring up loopback: %w", err)
+		if err := netns.Loopback(); err != nil {
+			return err
 		}
 	}
 	if !n.Proxy {
@@ -39,20 +39,4 @@ func network(n sandbox.Network, capable bool) error {
 		return fmt.Errorf("hand over the network: %w", err)
 	}
 	return nil
-}
-
-// loopbackUp switches on lo in the sandbox's own network namespace: tests
-// that serve and call 127.0.0.1 work, and nothing else is there.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
 }

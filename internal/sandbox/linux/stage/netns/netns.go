@@ -158,6 +158,14 @@ func (s *Set) setup(c Config) error {
 	return s.resolver()
 }
 
+// Loopback switches on lo alone: tests that serve and call 127.0.0.1 work, and
+// nothing else is there. It needs CAP_NET_ADMIN over the namespace.
+func Loopback() error {
+	var b batch
+	b.linkUp(loIndex, 0)
+	return b.run(unix.NETLINK_ROUTE)
+}
+
 // network brings up loopback and what leads connections to the Relay
 // listener: the device or, where it cannot be had, redirection.
 func (s *Set) network(node int) error {

@@ -71,9 +71,12 @@ func (Connect) action() {}
 // is for a program's own tools (a web fetch, a search), so that they reach
 // what its commands reach and nothing else. A name is decided before it is
 // resolved, and its address once more on the socket that connects. The network
-// is "tcp". A denial is a *RefusedError. In Open every host may be reached.
+// is "tcp", "tcp4" or "tcp6", and decides which addresses of a name are tried.
+// A denial is a *RefusedError. In Open every host may be reached.
 //
-// It has the form of the DialContext field of net/http's Transport.
+// It has the form of the DialContext field of net/http's Transport, and ctx
+// the meaning that it has for net.Dialer: it ends an attempt to connect, not
+// the connection. The connection has a method CloseWrite as net.TCPConn has.
 func (p Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	refuse := func(why, lift string) error {
 		return &RefusedError{What: "connection to " + quote(address), Why: why, Lift: lift}
@@ -81,7 +84,8 @@ func (p Policy) DialContext(ctx context.Context, network, address string) (net.C
 	if !p.made {
 		return nil, errZero
 	}
-	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+	family, ok := map[string]string{"tcp": "ip", "tcp4": "ip4", "tcp6": "ip6"}[network]
+	if !ok {
 		return nil, refuse("only TCP is allowed, not "+quote(network), "")
 	}
 	v, err := p.inspect()
@@ -96,10 +100,14 @@ func (p Policy) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, refuse(err.Error(), "")
 	}
+	if a, ok := host.Addr(); ok && (family == "ip4" && !a.Is4() || family == "ip6" && a.Is4()) {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "no suitable address", Addr: address}}
+	}
 	c := policy.Connect{Host: host, Port: port}
 	e := egress.New(egress.Options{
 		Decide:    func(context.Context, egress.Request) policy.Decision { return made.Decide(c) },
 		CheckAddr: made.Network().DecideAddr,
+		Resolve:   egress.HostResolver(family),
 	})
 	conn, err := e.Dial(ctx, egress.Request{Connect: c, Via: egress.ViaTCP})
 	if err != nil {
@@ -108,14 +116,26 @@ func (p Policy) DialContext(ctx context.Context, network, address string) (net.C
 		if errors.As(err, &denied) {
 			return nil, refuse(denied.Decision.Rule.Text, denied.Decision.Rule.Lift)
 		}
+		// As net.Dialer has it: callers ask these whether it was a timeout.
+		var failed *net.OpError
+		var unknown *net.DNSError
+		var unsuitable *net.AddrError
+		switch {
+		case errors.As(err, &failed):
+			return nil, failed
+		case errors.As(err, &unknown):
+			return nil, &net.OpError{Op: "dial", Net: network, Err: unknown}
+		case errors.As(err, &unsuitable):
+			return nil, &net.OpError{Op: "dial", Net: network, Err: unsuitable}
+		}
 		return nil, public(err)
 	}
-	return dialled{conn, e}, nil
+	return dialled{conn.(*egress.Conn), e}, nil
 }
 
 // dialled is a connection that ends its egress with itself.
 type dialled struct {
-	net.Conn
+	*egress.Conn
 	e *egress.Proxy
 }
 

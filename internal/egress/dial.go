@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -96,7 +97,7 @@ func (p *Proxy) addresses(ctx context.Context, c policy.Connect, upstream bool) 
 	}
 	resolve := p.o.Resolve
 	if resolve == nil {
-		resolve = hostResolver
+		resolve = HostResolver("ip")
 	}
 	found, err := resolve(ctx, c.Host)
 	if err != nil {
@@ -112,17 +113,17 @@ func (p *Proxy) addresses(ctx context.Context, c policy.Connect, upstream bool) 
 	return out, nil
 }
 
-// hostResolver resolves as the host does. A name with a dot is taken as
-// complete, so that a search domain cannot make another name of it.
-func hostResolver(ctx context.Context, h policy.Host) ([]netip.Addr, error) {
-	name := h.String()
-	for _, c := range name {
-		if c == '.' {
+// HostResolver resolves as the host does, to addresses of the network: "ip",
+// "ip4" or "ip6". A name with a dot is taken as complete, so that a search
+// domain cannot make another name of it.
+func HostResolver(network string) func(context.Context, policy.Host) ([]netip.Addr, error) {
+	return func(ctx context.Context, h policy.Host) ([]netip.Addr, error) {
+		name := h.String()
+		if strings.Contains(name, ".") {
 			name += "."
-			break
 		}
+		return net.DefaultResolver.LookupNetIP(ctx, network, name)
 	}
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }
 
 // checked keeps the addresses that may be dialled. If none is left the name

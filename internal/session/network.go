@@ -145,7 +145,7 @@ func (n *network) serve(s *sandbox.Sockets, p sandbox.Process) {
 	if err := n.serveTransparent(s); err != nil {
 		n.notice("only programs that use the proxy reach allowed hosts: " + err.Error())
 	}
-	n.publish.serve(p)
+	n.publish.serve(p, n.proxy)
 }
 
 func (n *network) process() sandbox.Process {

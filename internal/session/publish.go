@@ -4,12 +4,12 @@ package session
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 
+	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -33,6 +33,7 @@ type publisher struct {
 	mu      sync.Mutex
 	room    sync.Cond // among waiting, or closed
 	p       sandbox.Process
+	egress  *egress.Proxy // relays
 	waiting []net.Conn
 	open    map[net.Conn]struct{}
 	servers []published
@@ -59,9 +60,9 @@ func (p *publisher) listen(at Publish) error {
 }
 
 // serve accepts until close.
-func (p *publisher) serve(inside sandbox.Process) {
+func (p *publisher) serve(inside sandbox.Process, relay *egress.Proxy) {
 	p.mu.Lock()
-	p.p, p.open, p.room.L = inside, map[net.Conn]struct{}{}, &p.mu
+	p.p, p.egress, p.open, p.room.L = inside, relay, map[net.Conn]struct{}{}, &p.mu
 	p.mu.Unlock()
 	for _, l := range p.servers {
 		p.work.Go(func() {
@@ -122,7 +123,7 @@ func (p *publisher) connected(ev sandbox.Event) {
 	default:
 		p.work.Go(func() {
 			defer p.drop(c)
-			relay(c, inside)
+			_ = p.egress.Relay(c, inside, policy.Host{})
 		})
 	}
 }
@@ -146,24 +147,4 @@ func (p *publisher) close() {
 	}
 	p.mu.Unlock()
 	p.work.Wait()
-}
-
-// relay copies both ways until both are done; each side sees the end of the
-// other's half.
-func relay(a, b net.Conn) {
-	defer a.Close()
-	defer b.Close()
-	var both sync.WaitGroup
-	for _, d := range [][2]net.Conn{{a, b}, {b, a}} {
-		both.Go(func() {
-			_, err := io.Copy(d[0], d[1])
-			if w, ok := d[0].(interface{ CloseWrite() error }); ok && err == nil {
-				_ = w.CloseWrite()
-				return
-			}
-			a.Close() // a broken one takes the other along
-			b.Close()
-		})
-	}
-	both.Wait()
 }

@@ -75,6 +75,56 @@ func TestN4_PublishWithoutDescriptors(t *testing.T) {
 	r.end(t, 0)
 }
 
+// N4: on a published port, too, one side may end what it sends and go on
+// reading.
+func TestN4_PublishHalfClosed(t *testing.T) {
+	w := NewWorld(t)
+	for _, l := range []string{"native", "bwrap"} {
+		b := NewBox(t, w, l)
+		b.Flags = append(b.Flags, "--publish", "12345", "--publish", "12346")
+		b.Python(t, halfServers)
+		sandboxtest.Write(t, w.Dir+"/half.py", halfClients)
+		r := b.start(t, "python3", "script.py")
+		out := w.Outside(t, "python3", w.Dir+"/half.py")
+		if want := "b'got 3000000' b'hello'\n"; out != want {
+			t.Errorf("%s: %q, want %q", l, out, want)
+		}
+		if line, err := r.out.ReadString('\n'); line != "after the end: 3000000\n" {
+			t.Errorf("%s: %q, %v", l, line, err)
+		}
+		r.end(t, 0)
+	}
+}
+
+// halfServers has a server that answers at the end of what it reads, and one
+// that ends its half first.
+const halfServers = `import socket, sys, threading
+def all(c):
+    n = 0
+    while b := c.recv(65536): n += len(b)
+    return n
+def one(c): c.sendall(b"got %d" % all(c)); c.close()
+def two(c): c.sendall(b"hello"); c.shutdown(socket.SHUT_WR); print("after the end:", all(c), flush=True); c.close()
+def serve(s, f):
+    while True: f(s.accept()[0])
+for port, f in (12345, one), (12346, two):
+    s = socket.create_server(("127.0.0.1", port))
+    threading.Thread(target=serve, args=(s, f), daemon=True).start()
+print("up", flush=True); sys.stdin.readline()
+`
+
+const halfClients = `import socket
+def rest(c):
+    out = b""
+    while b := c.recv(65536): out += b
+    return out
+c = socket.create_connection(("127.0.0.1", 12345), 60); c.sendall(b"x" * 3000000); c.shutdown(socket.SHUT_WR)
+a = rest(c)
+c = socket.create_connection(("127.0.0.1", 12346), 60)
+b = rest(c); c.sendall(b"y" * 3000000); c.shutdown(socket.SHUT_WR)
+print(a, b)
+`
+
 const publishOne = `import http.server, sys, threading
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 12345), http.server.SimpleHTTPRequestHandler)
 threading.Thread(target=s.serve_forever, daemon=True).start()

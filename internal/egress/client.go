@@ -158,12 +158,12 @@ func (p *Proxy) serveFixed(c net.Conn, r Request) {
 	addr, _ := r.Connect.Host.Addr()
 	target := netip.AddrPortFrom(addr, r.Connect.Port)
 	d := p.checkAddr(r.Connect.Host, target)
-	p.record(Event{Request: r, Decision: d, Start: start})
+	f := p.decided(r, d, start)
 	if d.Verdict != policy.Allow {
 		reset(c)
 		return
 	}
-	f := &flow{p: p, event: Event{Request: r, Decision: d, Start: start, Addr: target}}
+	f.event.Addr = target
 	ctx, cancel := context.WithTimeout(p.ctx, p.limits.DialTime)
 	defer cancel()
 	s, err := p.dialAddrs(ctx, r.Connect, []netip.AddrPort{target})

@@ -50,7 +50,7 @@ func (p *Proxy) connect(ctx context.Context, r Request) (*reader, *flow, error) 
 
 func (p *Proxy) dialDecided(ctx context.Context, r Request, start time.Time, d policy.Decision) (*reader, *flow, error) {
 	if d.Verdict != policy.Allow {
-		p.record(Event{Request: r, Decision: d, Start: start})
+		p.decided(r, d, start)
 		return nil, nil, &DeniedError{d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.limits.DialTime)
@@ -61,11 +61,10 @@ func (p *Proxy) dialDecided(ctx context.Context, r Request, start time.Time, d p
 	if refusal != nil {
 		d = *refusal
 	}
-	p.record(Event{Request: r, Decision: d, Start: start})
+	f := p.decided(r, d, start)
 	if refusal != nil {
 		return nil, nil, &DeniedError{d}
 	}
-	f := &flow{p: p, event: Event{Request: r, Decision: d, Start: start}}
 	var c *reader
 	err := unresolved
 	switch {
@@ -248,6 +247,9 @@ func (p *Proxy) Dial(ctx context.Context, r Request) (net.Conn, error) {
 	hold := closerFunc(func() error { cancel(); return nil })
 	s, err := p.enter(hold, true)
 	if err != nil {
+		if err == ErrBusy {
+			p.decided(r, busy, time.Now())
+		}
 		return nil, err
 	}
 	c, f, err := p.connect(ctx, r)

@@ -18,6 +18,7 @@ const (
 	ViaSOCKS              // SOCKS5
 	ViaTCP                // transparent: the client knows of no proxy
 	ViaLocal              // a port of the host that is open to the sandbox
+	ViaName               // no connection: a resolver was asked for the name
 )
 
 func (v Via) String() string {
@@ -32,6 +33,8 @@ func (v Via) String() string {
 		return "tcp"
 	case ViaLocal:
 		return "local"
+	case ViaName:
+		return "name"
 	}
 	return "unknown"
 }
@@ -48,6 +51,9 @@ type Request struct {
 // exactly one end, even if no connection came about.
 type Event struct {
 	Request
+	// PID and Command are whoever asked, as far as Options.Who could tell.
+	PID     int
+	Command string
 	// Decision is what was decided. A request that could not be understood
 	// is a denial without a host (rule request:malformed).
 	Decision policy.Decision
@@ -60,6 +66,10 @@ type Event struct {
 	// Err says what went wrong, "" if nothing: one printable line (see Line).
 	Err string
 }
+
+// Complete reports whether nothing more will be told about the request: of
+// each there is one such event, with everything that is known about it.
+func (e Event) Complete() bool { return e.End || e.Decision.Verdict != policy.Allow }
 
 // Line makes one line of printable text of at most limit bytes from text of
 // any origin: control and formatting characters, invalid UTF-8 and

@@ -119,8 +119,8 @@ func (x *exchange) open() (s *reader, err error) {
 	start := time.Now()
 	d := k.p.decide(ctx, x.request())
 	if d.Verdict == policy.Allow && k.server != nil && k.serverTo == x.to && quiet(k.server.Conn) {
-		k.p.record(Event{Request: x.request(), Decision: d, Start: start})
-		x.flow = &flow{p: k.p, event: Event{Request: x.request(), Decision: d, Start: start, Addr: peerOf(k.server)}}
+		x.flow = k.p.decided(x.request(), d, start)
+		x.flow.event.Addr = peerOf(k.server)
 		x.reused = true
 		return k.server, nil
 	}

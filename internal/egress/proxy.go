@@ -34,6 +34,10 @@ type Options struct {
 	Upstream *Upstream
 	// Record is told of every decision and every end of what was allowed.
 	Record func(Event)
+	// Who finds out who asked, when a decision is about to be recorded: the
+	// client still waits for its answer then, so its socket is there. May be
+	// nil.
+	Who    func(Event) (pid int, command string)
 	Limits Limits
 }
 
@@ -95,11 +99,9 @@ func New(o Options) *Proxy {
 
 // Closed is an egress that lets nothing out, and says why at once: clients
 // that meet silence, or no proxy at all, try again for a minute.
-func Closed(reason policy.Rule, record func(Event)) *Proxy {
-	return New(Options{
-		Decide: func(context.Context, Request) policy.Decision { return policy.Decision{Rule: reason} },
-		Record: record,
-	})
+func Closed(reason policy.Rule, o Options) *Proxy {
+	o.Decide = func(context.Context, Request) policy.Decision { return policy.Decision{Rule: reason} }
+	return New(o)
 }
 
 // Close ends all connections and listeners and waits until all is over.
@@ -261,6 +263,20 @@ func (p *Proxy) caught(where string) {
 			Start:    time.Now(), Err: Line(fmt.Sprintf("%s: %v", where, v), maxErr),
 		})
 	}
+}
+
+// decided records a decision. What is allowed has a flow, to record its end.
+func (p *Proxy) decided(r Request, d policy.Decision, start time.Time) *flow {
+	return &flow{p: p, event: p.recordWho(Event{Request: r, Decision: d, Start: start})}
+}
+
+// recordWho records an event with whoever asked.
+func (p *Proxy) recordWho(e Event) Event {
+	if p.o.Who != nil {
+		e.PID, e.Command = p.o.Who(e)
+	}
+	p.record(e)
+	return e
 }
 
 func (p *Proxy) record(e Event) {

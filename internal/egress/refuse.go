@@ -95,11 +95,14 @@ func (k *client) malformed(err error, noBody bool) {
 }
 
 func (k *client) record(err error) {
-	k.p.record(Event{
+	k.p.recordWho(Event{
 		Request: Request{Via: k.via, Peer: k.peer}, Start: time.Now(), Err: errLine(err),
 		Decision: policy.Decision{Rule: policy.Rule{ID: "request:malformed", Text: "the request cannot be understood"}},
 	})
 }
+
+// busy is the decision that there is no place.
+var busy = policy.Decision{Rule: policy.Rule{ID: "egress:busy", Text: ErrBusy.Error()}}
 
 // linger lets a client read an answer: closing with unread bytes would reset
 // the connection, and the answer with it. Its place is free for others.
@@ -121,6 +124,7 @@ func (p *Proxy) turnAway(c net.Conn, err error) {
 		c.Close()
 		return
 	}
+	p.record(Event{Request: Request{Peer: peerOf(c)}, Decision: busy, Start: time.Now()}) // who it is would take time
 	if p.lingers.Add(1) > maxLingers {
 		p.lingers.Add(-1)
 		p.leave(s)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"bawn/internal/egress"
 	"bawn/internal/egress/transparent"
@@ -31,6 +32,13 @@ type Egress struct {
 	ProxyOnly bool
 	// Notice tells a person what they do not get; it may be nil.
 	Notice func(line string)
+	// Record is told of every decision about the network, allowed ones too,
+	// with who asked and why, and of every end with the bytes: see
+	// egress.Event.Complete. It is called from many goroutines, each of which
+	// waits for it, and it keeps what is to be kept: a run itself remembers
+	// denials alone. nil keeps nothing, and nobody who was allowed is looked
+	// for.
+	Record func(egress.Event)
 }
 
 // network is the egress of one run while it lives. A nil one does nothing.
@@ -61,10 +69,10 @@ func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
 		}
 		c.Net.Transparent, c.Net.Local = !e.ProxyOnly, local
 		n.proxy = egress.New(egress.Options{
-			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record,
+			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who,
 		})
 	} else {
-		n.proxy = egress.Closed(p.NoNetwork(), n.record)
+		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who})
 	}
 	c.Set = append(c.Set, egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))...)
 	if !p.HasNetwork() && len(e.Publish) > 0 {
@@ -111,21 +119,41 @@ func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
 	d := n.policy.Network().DecideName(h)
 	if d.Verdict != policy.Allow {
 		d.Verdict = policy.Deny // with nobody to ask, an unlisted name does not exist
-		n.denied.add(Denial{Host: h.String(), Rule: d.Rule})
+		n.record(egress.Event{
+			Request:  egress.Request{Connect: policy.Connect{Host: h}, Via: egress.ViaName},
+			Decision: d, Start: time.Now(),
+		})
 	}
 	return d
 }
 
+func denialOf(e egress.Event) Denial {
+	return Denial{Host: e.Connect.Host.String(), Port: e.Connect.Port, Rule: e.Decision.Rule, PID: e.PID, Command: e.Command}
+}
+
+// who finds the client, if that will be asked for: it takes a walk through
+// the processes of the sandbox.
+func (n *network) who(e egress.Event) (pid int, command string) {
+	p := n.process()
+	if p == nil || n.e.Record == nil && (!isDenial(e) || !n.denied.isNew(denialOf(e))) {
+		return 0, ""
+	}
+	return p.Owner(e.Peer)
+}
+
+// isDenial reports whether a person is told. A request that nobody can
+// understand names no host.
+func isDenial(e egress.Event) bool {
+	return !e.End && e.Decision.Verdict != policy.Allow && e.Connect.Host != (policy.Host{})
+}
+
 func (n *network) record(e egress.Event) {
-	if e.End || e.Decision.Verdict == policy.Allow || e.Connect.Host == (policy.Host{}) {
-		return
+	if n.e.Record != nil {
+		n.e.Record(e)
 	}
-	d := Denial{Host: e.Connect.Host.String(), Port: e.Connect.Port, Rule: e.Decision.Rule}
-	// The client still waits for its answer, so its socket tells who it is.
-	if p := n.process(); p != nil && n.denied.isNew(d) {
-		d.PID, d.Command = p.Owner(e.Peer)
+	if isDenial(e) {
+		n.denied.add(denialOf(e))
 	}
-	n.denied.add(d)
 }
 
 // serve takes over what the sandbox's network was made with. Without a

@@ -1,0 +1,93 @@
+//go:build unix
+
+package session
+
+import (
+	"net/netip"
+	"testing"
+
+	"bawn/internal/egress"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// owned is a sandbox that counts how often its processes are looked through.
+type owned struct {
+	sandbox.Process
+	asked int
+}
+
+func (p *owned) Owner(netip.AddrPort) (int, string) { p.asked++; return 42, "curl" }
+
+func host(t *testing.T, name string) policy.Host {
+	t.Helper()
+	h, err := policy.ParseHost(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestEventsAndDenials(t *testing.T) {
+	peer := netip.MustParseAddrPort("127.0.0.1:4000")
+	event := func(name string, v policy.Verdict) egress.Event {
+		return egress.Event{
+			Request:  egress.Request{Connect: policy.Connect{Host: host(t, name), Port: 443}, Peer: peer},
+			Decision: policy.Decision{Verdict: v, Rule: policy.Rule{ID: "r"}},
+		}
+	}
+	var got []egress.Event
+	for _, recorded := range []bool{true, false} {
+		p := &owned{}
+		n := &network{e: &Egress{}}
+		if recorded {
+			n.e.Record = func(e egress.Event) { got = append(got, e) }
+		}
+		inside := sandbox.Process(p)
+		n.p.Store(&inside)
+		say := func(e egress.Event) {
+			if e.PID, e.Command = n.who(e); !e.End {
+				n.record(e)
+			}
+		}
+		for range 3 {
+			say(event("allowed.test", policy.Allow))
+			say(event("evil.test", policy.Deny))
+		}
+		end := event("allowed.test", policy.Allow)
+		end.End, end.Down = true, 7
+		n.record(end)
+		n.record(egress.Event{Decision: policy.Decision{Rule: policy.Rule{ID: "request:malformed"}}})
+		d, more := n.denied.list()
+		if len(d) != 1 || more != 0 || d[0].String() != "evil.test:443" || d[0].Count != 3 || d[0].PID != 42 || d[0].Command != "curl" {
+			t.Errorf("recorded %v: denials %+v, %d more", recorded, d, more)
+		}
+		if want := map[bool]int{true: 6, false: 1}[recorded]; p.asked != want {
+			t.Errorf("recorded %v: looked for the client %d times, want %d", recorded, p.asked, want)
+		}
+	}
+	if len(got) != 8 || got[0].PID != 42 || got[0].Decision.Verdict != policy.Allow || !got[6].End || got[6].Down != 7 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Names are refused before there is a connection: those are events too.
+func TestDeniedNameIsAnEvent(t *testing.T) {
+	var got []egress.Event
+	n := &network{e: &Egress{Record: func(e egress.Event) { got = append(got, e) }}}
+	rule, err := policy.ParseHostRule("allowed.test", policy.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.policy, err = policy.New(policy.Config{
+		Tier: policy.Guarded, Workspace: t.TempDir(), Network: policy.NetworkConfig{NoDefaults: true, Allow: []policy.HostRule{rule}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if d := n.name(t.Context(), host(t, "allowed.test")); d.Verdict != policy.Allow || len(got) != 0 {
+		t.Errorf("%+v, %+v", d, got)
+	}
+	if d := n.name(t.Context(), host(t, "evil.test")); d.Verdict != policy.Deny || len(got) != 1 || !got[0].Complete() || got[0].Via != egress.ViaName {
+		t.Errorf("%+v, %+v", d, got)
+	}
+}

@@ -56,10 +56,10 @@ func (k *client) await() bool {
 		k.p.waits(k.slot, true)
 		k.SetReadDeadline(time.Now().Add(k.p.limits.IdleTime))
 		err := waitReadable(k.Conn)
+		k.p.waits(k.slot, false) // before it is read: see silent
 		if err == nil {
 			err = k.fill()
 		}
-		k.p.waits(k.slot, false)
 		if err != nil {
 			return false
 		}

@@ -165,3 +165,33 @@ func TestBusyIsRecorded(t *testing.T) {
 	w.wait("the first", func(e Event) bool { return e.Decision.Rule.ID == "egress:busy" && e.Connect.Port == 0 })
 	w.wait("the second", func(e Event) bool { return e.Decision.Rule.ID == "egress:busy" && e.Connect.Port == 1 })
 }
+
+// A connection that has said nothing makes way, and is told; one that has a
+// tunnel does not.
+func TestSilentMakesWay(t *testing.T) {
+	w := newWorld(t, allowed(t), func(o *Options) { o.Limits.Conns = 1 })
+	silent := w.dial()
+	target := fmt.Sprintf("allowed.test:%d", echo(t))
+	w.connect(target)
+	if b, _ := io.ReadAll(silent); status(string(b)) != "503" {
+		t.Errorf("the silent one: %q", b)
+	}
+	c := w.dial()
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
+	if b, _ := io.ReadAll(c); status(string(b)) != "503" {
+		t.Errorf("beside a tunnel: %q", b)
+	}
+}
+
+func TestLimitsForFiles(t *testing.T) {
+	full := Limits{}.withDefaults()
+	for n := uint64(8); n < 25000; n++ {
+		l := Limits{}.ForFiles(n)
+		if need := 2*l.Conns + 2*l.Splices + l.Lingers + int(min(n/2, otherFiles)); l.Conns < 1 || l.Splices < 1 || l.Lingers < 1 || n >= 16 && uint64(need) > n {
+			t.Fatalf("%d files: %+v", n, l)
+		}
+		if got := l == full; got != (n >= 2*5000+2*128+64+256) {
+			t.Fatalf("%d files: %+v", n, l)
+		}
+	}
+}

@@ -8,7 +8,7 @@ type Limits struct {
 	// Dial: 5,000. One more takes the place of the connection that has been
 	// waiting longest without a request; if there is none it gets a 503 at
 	// once. Each needs two descriptors, and a copy in full flow two more (see
-	// Splices), so RLIMIT_NOFILE should be 2*Conns+2*Splices+256.
+	// Splices and ForFiles).
 	Conns int
 	// Header is the size of a request or response head, and of a TLS
 	// ClientHello, in bytes: 64 KiB, with at most 256 fields.
@@ -30,6 +30,28 @@ type Limits struct {
 	// Splices is how many copies may use a kernel pipe at once (one tunnel
 	// has two): 128. Others copy through buffers.
 	Splices int
+	// Lingers is how many refused clients are read to their end at once, so
+	// that they see the answer whatever they still send: 64.
+	Lingers int
+}
+
+// otherFiles is how many descriptors a supervisor needs beside connections:
+// for the sandbox, listeners, names that are being resolved.
+const otherFiles = 256
+
+// ForFiles is l with no more connections than a process can serve that may
+// have n files open (RLIMIT_NOFILE): with none left, a client would be neither
+// served nor refused.
+func (l Limits) ForFiles(n uint64) Limits {
+	l = l.withDefaults()
+	if n >= uint64(2*l.Conns+2*l.Splices+l.Lingers+otherFiles) {
+		return l
+	}
+	rest := int(n) - min(otherFiles, int(n)/2)
+	l.Splices = max(1, min(l.Splices, rest/12))
+	l.Lingers = max(1, min(l.Lingers, rest/6))
+	l.Conns = max(1, min(l.Conns, (rest-2*l.Splices-l.Lingers)/2))
+	return l
 }
 
 func (l Limits) withDefaults() Limits {
@@ -47,6 +69,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Header, 64<<10)
 	set(&l.Buffers, 32<<20)
 	set(&l.Splices, 128)
+	set(&l.Lingers, 64)
 	setTime(&l.HeaderTime, 10*time.Second)
 	setTime(&l.IdleTime, 2*time.Minute)
 	setTime(&l.DialTime, 30*time.Second)
@@ -55,10 +78,10 @@ func (l Limits) withDefaults() Limits {
 
 const (
 	maxFields    = 256
+	maxLooks     = 64 // at connections, for one without a request
 	maxAddresses = 16 // of one name; more are ignored
 	addressTime  = 10 * time.Second
 	nextAddress  = 250 * time.Millisecond // RFC 8305
 	answerTime   = 10 * time.Second       // to write a refusal, or a handshake
-	maxLingers   = 64                     // refused clients that are read to their end at once
 	maxReason    = 200                    // of a status phrase, in bytes
 )

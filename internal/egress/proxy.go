@@ -87,6 +87,7 @@ type slot struct {
 	io.Closer
 	wait    *list.Element
 	counted bool
+	asked   bool // there was a request before
 }
 
 // New makes an egress. It listens to nothing yet.
@@ -119,7 +120,8 @@ func (p *Proxy) Close() error {
 
 // enter takes a place for a connection. If all are taken, the connection that
 // has been waiting longest without a request loses its own: a client that
-// opens connections and says nothing cannot keep others out.
+// opens connections and says nothing cannot keep others out. One whose request
+// is there, but not read yet, keeps its place.
 func (p *Proxy) enter(c io.Closer, counted bool) (*slot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,13 +129,12 @@ func (p *Proxy) enter(c io.Closer, counted bool) (*slot, error) {
 		return nil, ErrClosed
 	}
 	if counted && p.taken >= p.limits.Conns {
-		e := p.waiting.Front()
-		if e == nil {
+		loser := p.silent()
+		if loser == nil {
 			return nil, ErrBusy
 		}
-		loser := e.Value.(*slot)
 		p.remove(loser)
-		loser.Close()
+		loser.turnOut()
 	}
 	s := &slot{Closer: c, counted: counted}
 	p.open[s] = struct{}{}
@@ -142,6 +143,31 @@ func (p *Proxy) enter(c io.Closer, counted bool) (*slot, error) {
 	}
 	p.wg.Add(1)
 	return s, nil
+}
+
+// silent finds the connection that has said nothing for longest, or nil.
+func (p *Proxy) silent() *slot {
+	e := p.waiting.Front()
+	for range maxLooks {
+		if e == nil {
+			break
+		}
+		s := e.Value.(*slot)
+		if c, ok := s.Closer.(net.Conn); !ok || !readable(c) {
+			return s
+		}
+		e = e.Next()
+	}
+	return nil
+}
+
+// turnOut closes the connection for another's sake. One that was about to ask
+// for the first time sees why.
+func (s *slot) turnOut() {
+	if c, ok := s.Closer.(net.Conn); ok && !s.asked {
+		writeNow(c, answer(503, ErrBusy.Error(), nil))
+	}
+	s.Close()
 }
 
 func (p *Proxy) remove(s *slot) {
@@ -176,7 +202,7 @@ func (p *Proxy) waits(s *slot, yes bool) {
 		return
 	}
 	p.waiting.Remove(s.wait)
-	s.wait = nil
+	s.wait, s.asked = nil, true
 }
 
 // Serve answers HTTP CONNECT, plain HTTP and SOCKS5 on a listener until it
@@ -250,8 +276,8 @@ func (p *Proxy) accept(l net.Listener, clientFirst bool, serve func(net.Conn, *s
 func (p *Proxy) dropWaiting() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.waiting.Front(); e != nil {
-		e.Value.(*slot).Close()
+	if s := p.silent(); s != nil {
+		s.turnOut()
 	}
 }
 

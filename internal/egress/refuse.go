@@ -125,8 +125,9 @@ func (p *Proxy) turnAway(c net.Conn, err error) {
 		return
 	}
 	p.record(Event{Request: Request{Peer: peerOf(c)}, Decision: busy, Start: time.Now()}) // who it is would take time
-	if p.lingers.Add(1) > maxLingers {
+	if p.lingers.Add(1) > int64(p.limits.Lingers) {
 		p.lingers.Add(-1)
+		writeNow(c, answer(503, ErrBusy.Error(), nil))
 		p.leave(s)
 		return
 	}

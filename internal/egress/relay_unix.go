@@ -84,6 +84,34 @@ func waitReadable(c net.Conn) error {
 	})
 }
 
+// readable reports whether something, or the end, can be read from c. Another
+// goroutine may be waiting for just that.
+func readable(c net.Conn) bool {
+	raw := rawOf(c)
+	if raw == nil {
+		return false
+	}
+	ok := false
+	var b [1]byte
+	err := raw.Control(func(fd uintptr) {
+		_, err := ignoringEINTR(func() (int, error) {
+			n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			return n, err
+		})
+		ok = err != syscall.EAGAIN
+	})
+	return ok && err == nil
+}
+
+// writeNow writes what c takes without waiting.
+func writeNow(c net.Conn, b []byte) {
+	if raw := rawOf(c); raw != nil {
+		_ = raw.Control(func(fd uintptr) {
+			_, _ = ignoringEINTR(func() (int, error) { return syscall.Write(int(fd), b) })
+		})
+	}
+}
+
 // waitReset waits, after the end of what c sends, until c is gone or closed
 // altogether (true) or its read deadline is reached. A peer that closed and forgot its
 // half answers the next keep-alive with a reset.

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bawn/internal/egress"
 	"bawn/internal/egress/transparent"
 	"bawn/internal/policy"
@@ -61,6 +63,11 @@ func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
 		return nil, nil
 	}
 	n := &network{e: e, policy: p}
+	limits := openFiles()
+	if n.publish.max = maxPublished; len(e.Publish) > 0 && limits.Conns < 2*maxPublished {
+		limits.Conns = max(1, limits.Conns/2)
+		n.publish.max = limits.Conns
+	}
 	c.Net = sandbox.Network{Proxy: true}
 	if p.HasNetwork() {
 		local, err := localPorts(p.Network().LocalPorts())
@@ -69,10 +76,10 @@ func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
 		}
 		c.Net.Transparent, c.Net.Local = !e.ProxyOnly, local
 		n.proxy = egress.New(egress.Options{
-			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who,
+			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
 		})
 	} else {
-		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who})
+		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who, Limits: limits})
 	}
 	c.Set = append(c.Set, egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))...)
 	if !p.HasNetwork() && len(e.Publish) > 0 {
@@ -87,6 +94,16 @@ func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
 		}
 	}
 	return n, nil
+}
+
+// openFiles are the limits of an egress for as many files as this process may
+// have. Go has raised that to the hard limit, and gives children the old one.
+func openFiles() egress.Limits {
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) != nil {
+		return egress.Limits{}.ForFiles(1024)
+	}
+	return egress.Limits{}.ForFiles(uint64(r.Cur))
 }
 
 // localPorts gives each port once: one may be named by a flag and by a file.

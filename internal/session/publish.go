@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxPublished bounds the connections to published ports that one run
-	// serves.
+	// serves, if it may have so many files open.
 	maxPublished = 1000
 	// maxAsked bounds the sockets that are asked for at once. Requests and
 	// answers must fit into the control socket's buffers: with both full, the
@@ -34,6 +34,7 @@ type publisher struct {
 	room    sync.Cond // among waiting, or closed
 	p       sandbox.Process
 	egress  *egress.Proxy // relays
+	max     int           // connections at once
 	waiting []net.Conn
 	open    map[net.Conn]struct{}
 	servers []published
@@ -88,7 +89,7 @@ func (p *publisher) ask(c net.Conn, port uint16) bool {
 	for !p.closed && len(p.waiting) >= maxAsked {
 		p.room.Wait()
 	}
-	if p.closed || p.p == nil || len(p.open) >= maxPublished {
+	if p.closed || p.p == nil || len(p.open) >= p.max {
 		return false
 	}
 	if p.p.Connect(port) != nil {

@@ -204,3 +204,72 @@ try:
 except OSError as e:
     print("refused", e)
 `
+
+// With few files to open, every client is answered, and the command gets the
+// limits that bawn was started with.
+func TestA41_FewFiles(t *testing.T) {
+	w := NewWorld(t)
+	for _, l := range []string{"native", "bwrap"} {
+		b := NewBox(t, w, l)
+		b.Flags = append(b.Flags, "--allow-domain", "allowed.test")
+		run := func(limit string, args ...string) string {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), sandboxtest.Limit)
+			defer cancel()
+			argv := append([]string{"sh", "-c", limit + `; exec "$@" 2>&1`, "sh"}, b.command(ctx, args...).Args...)
+			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+			cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				out = append(out, err.Error()...)
+			}
+			return string(out)
+		}
+		for limit, want := range map[string]string{
+			"ulimit -Sn 64; ulimit -Hn 1000": "64 1000", "ulimit -Sn 256; ulimit -Hn 1024": "256 1024", "ulimit -n 64": "64 64",
+		} {
+			if out := run(limit, "sh", "-c", "echo $(ulimit -Sn) $(ulimit -Hn)"); out != want+"\n" {
+				t.Errorf("%s: %s: %q, want %q", l, limit, out, want)
+			}
+		}
+		if out := run("ulimit -n 20", "true"); !strings.Contains(out, "ulimit -n: at most 20 files may be open, and a sandbox needs 64") || !strings.Contains(out, "exit status 125") {
+			t.Errorf("%s: %q", l, out)
+		}
+		name := b.Python(t, manyClients)
+		for _, limit := range []string{"ulimit -n 64", "ulimit -Sn 64; ulimit -Hn 256"} {
+			out := run(limit, "python3", name)
+			if !strings.HasSuffix(out, "then 200\n") || !strings.Contains(out, "200") || strings.Contains(out, "hang") || strings.Contains(out, "nothing") {
+				t.Errorf("%s: %s: %q", l, limit, out)
+			}
+		}
+	}
+}
+
+// manyClients counts the answers to 120 tunnels that are asked for at once
+// and held, and then asks for one more.
+const manyClients = `import collections, os, socket, sys
+def connect():
+    s = socket.create_connection(("127.0.0.1", 3128), 60)
+    s.sendall(b"CONNECT allowed.test:7 HTTP/1.1\r\nHost: x\r\n\r\n")
+    return s
+def answer(s):
+    try: return (s.recv(100).split(b" ") + [b"nothing"])[1].decode()
+    except TimeoutError: return "hang"
+    except OSError as e: return "nothing " + str(e)
+r, w = os.pipe()
+go, hold = os.pipe()
+for _ in range(4):
+    if os.fork() == 0:
+        os.close(hold)
+        held = [connect() for _ in range(30)]
+        for s in held: os.write(w, (answer(s) + "\n").encode())
+        os.read(go, 1)
+        os._exit(0)
+text = b""
+while text.count(b"\n") < 120: text += os.read(r, 4096)
+print(sorted(collections.Counter(text.decode().split("\n")).items()))
+os.close(hold)
+for _ in range(4): os.wait()
+while (a := answer(connect())) == "503": pass
+print("then", a)
+`

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux/stage"
 )
@@ -58,6 +59,10 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if n := len(spec.Net.Local); n > stage.MaxLocal {
 		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
 	}
+	if err := enoughFiles(); err != nil {
+		b.Early.Close()
+		return nil, err
+	}
 	data, err := sandbox.MarshalSpec(spec)
 	if err != nil {
 		return nil, err
@@ -79,6 +84,22 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}
 	}
 	return p, err
+}
+
+// minFiles is how many files a sandbox needs at once, on both sides.
+const minFiles = 64
+
+// enoughFiles refuses what would fail half-way, with the name of whatever
+// could not be opened.
+func enoughFiles() error {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur >= minFiles {
+		return err
+	}
+	return &policy.RefusedError{
+		What: "ulimit -n", Why: fmt.Sprintf("at most %d files may be open, and a sandbox needs %d", r.Cur, minFiles),
+		Lift: "raise the hard limit",
+	}
 }
 
 // process is a sandbox started by either launcher.

@@ -37,16 +37,58 @@ func CheckFirst(host policy.Host, b []byte) First {
 	if b[0] == recordHandshake && (len(b) == 1 || b[1] == 3) {
 		return checkTLS(host, b)
 	}
+	if n := min(len(b), len(h2Preface)); string(b[:n]) == h2Preface[:n] {
+		if n < len(h2Preface) {
+			return FirstMore
+		}
+		return checkHTTP2(host, b)
+	}
+	if f := beforeHello(b); f != FirstOK {
+		return f
+	}
 	return checkHTTP(host, b)
+}
+
+// beforeHello finds an alert or a change of ciphers where a ClientHello should
+// be: servers skip those, and a hello behind it would go unread here.
+func beforeHello(b []byte) First {
+	for i, c := range b[:min(len(b), 6)] {
+		ok := false
+		switch i {
+		case 0:
+			ok = c == recordCipher || c == recordAlert
+		case 1:
+			ok = c == 3
+		case 2:
+			ok = c <= 4
+		case 3:
+			ok = c == 0
+		case 4: // length
+			ok = c == b[0]-recordCipher+1
+		case 5: // warning or fatal; 1
+			ok = c == 1 || c == 2
+		}
+		if !ok {
+			return FirstOK
+		}
+	}
+	if len(b) < 6 {
+		return FirstMore
+	}
+	return FirstTLS
 }
 
 // Passable says how many of the bytes for which CheckFirst wants more may go on
 // already: what could be another protocol must, because its server may be
-// waited for. Nothing of a ClientHello, and of an HTTP head only whole lines:
-// no server acts before the end of either.
+// waited for. Nothing of a ClientHello, of an HTTP head only whole lines, and
+// of HTTP/2 the settings: no server acts before the end of a head.
 func Passable(b []byte) int {
 	if len(b) > 0 && b[0] == recordHandshake {
 		return 0
+	}
+	if bytes.HasPrefix(b, []byte(h2Preface)) {
+		before, _, _ := h2Head(b)
+		return before
 	}
 	n := bytes.LastIndexByte(b, '\n') + 1
 	if len(bytes.Trim(b[:n], "\r\n")) == 0 {
@@ -72,24 +114,63 @@ func checkTLS(host policy.Host, b []byte) First {
 	return FirstOK
 }
 
+// spaces are what some server takes for white space between the words of a
+// request line.
+const spaces = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0"
+
+func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
+
+// likeMethod reports whether some server may take a word for a method.
+func likeMethod(b []byte) bool {
+	for _, c := range b {
+		if c != '-' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// likeRequest reports whether a line has the version of HTTP as a word, in
+// whatever spelling: some server may take it for a request.
+func likeRequest(line string) bool {
+	for i := 1; i+5 <= len(line); i++ {
+		if isSpace(line[i-1]) && strings.EqualFold(line[i:i+5], "HTTP/") {
+			return true
+		}
+	}
+	return false
+}
+
 // checkHTTP looks at each complete line. What is no HTTP/1 request is known
-// at its first line at the latest.
+// at its first line at the latest. Servers are tolerant in different ways, so
+// that one which is not exactly as the standard has it is refused.
 func checkHTTP(host policy.Host, b []byte) First {
 	b = bytes.TrimLeft(b, "\r\n") // servers skip empty lines
-	line, rest, whole := cutLine(b)
-	if !whole {
-		if n := bytes.IndexByte(b, ' '); n < 0 && !token(string(b)) && len(b) > 0 || n >= 0 && !token(string(b[:n])) {
-			return FirstOK
-		}
-		return FirstMore
+	start := 0
+	for start < len(b) && (isSpace(b[start]) || b[start] == '\n') {
+		start++
 	}
-	method, target, ok := strings.Cut(line, " ")
-	i := strings.LastIndex(target, " ")
-	if !ok || !token(method) || i < 0 || !strings.HasPrefix(strings.TrimLeft(target[i:], " "), "HTTP/1.") {
+	word := b[start:]
+	for i, c := range word {
+		if isSpace(c) || c == '\n' {
+			word = word[:i]
+			break
+		}
+	}
+	if !likeMethod(word) {
 		return FirstOK
 	}
-	target = strings.Trim(target[:i], " \t")
-	if strings.IndexByte(line, '\r') >= 0 {
+	if bytes.IndexByte(b[start:], '\n') < 0 {
+		return FirstMore
+	}
+	line, rest, _ := cutLine(b[start:])
+	if !likeRequest(line) {
+		return FirstOK
+	}
+	method, target, _ := strings.Cut(line, " ")
+	target, version, ok := strings.Cut(target, " ")
+	if start != 0 || !ok || target == "" || version != "HTTP/1.1" && version != "HTTP/1.0" ||
+		strings.ContainsAny(target, "\t\v\f\r\x1c\x1d\x1e\x1f") || strings.ContainsAny(method, "\t\v\f\r\x1c\x1d\x1e\x1f") {
 		return FirstHTTP
 	}
 	// A server believes an absolute target rather than the Host field.
@@ -104,6 +185,7 @@ func checkHTTP(host policy.Host, b []byte) First {
 		return FirstHTTP // a proxy behind the host would lead anywhere
 	}
 	for {
+		var whole bool
 		line, rest, whole = cutLine(rest)
 		switch {
 		case !whole:

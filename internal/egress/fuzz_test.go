@@ -152,7 +152,8 @@ func FuzzFirst(f *testing.F) {
 	for _, s := range [][]byte{
 		clientHello(f, "allowed.test"), clientHello(f, "evil.test"), clientHello(f, ""), refragment(clientHello(f, "evil.test"), 9),
 		[]byte("GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n"), []byte("GET / HTTP/1.1\nHost: evil.test\n\n"), []byte("SSH-2.0-x\r\n"), {0x16, 3, 1, 0, 0},
-		[]byte("\r\nPOST http://evil.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n"),
+		[]byte("\r\nPOST http://evil.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n"), []byte(" GET\t/ HTTP/1.1\r\nHost: evil.test\r\n"),
+		[]byte("\x15\x03\x01\x00\x02\x01\x5a"), []byte(h2Preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x01\x05\x00\x00\x00\x01\x82\x84"),
 	} {
 		f.Add(s, 5)
 	}

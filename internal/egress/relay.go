@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -205,7 +206,11 @@ func (p *Proxy) first(t *tunnel, host policy.Host) error {
 			timed = true
 			c.SetReadDeadline(time.Now().Add(p.limits.HeaderTime))
 		}
-		if err := c.fill(); err != nil {
+		err := c.fill()
+		if errors.Is(err, errFull) && sent == len(b) && bytes.IndexByte(b, '\n') < 0 {
+			break // no server takes so long a request line
+		}
+		if err != nil {
 			switch {
 			case err == io.EOF && sent == len(b):
 				c.release()

@@ -4,6 +4,8 @@ package egress
 // leads to the server name.
 
 const (
+	recordCipher    = 0x14 // change of ciphers
+	recordAlert     = 0x15
 	recordHandshake = 0x16
 	maxRecord       = 1<<14 + 256
 	maxHello        = 60 << 10 // a hello with post-quantum keys has about 2 KiB

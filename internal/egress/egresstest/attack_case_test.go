@@ -78,7 +78,7 @@ func TestA46_NoPasswordAnywhere(t *testing.T) {
 		b.Flags = append(b.Flags, "--allow-domain", "allowed.test")
 		b.Env = append(b.Env, "HTTPS_PROXY=http://user:s3cret@11.0.0.10:3129/")
 		wantStatus(t, b, map[string]string{
-			`CONNECT allowed.test:18080 HTTP/1.1\r\nHost: x\r\n\r\n`:                                              "200",
+			`CONNECT allowed.test:18080 HTTP/1.1\r\nHost: x\r\n\r\n`:                                                "200",
 			`CONNECT allowed.test:18080 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic d3Jvbmc6cGFzcw==\r\n\r\n`: "200",
 		})
 		if r := b.Sh(t, "env | grep -i _proxy | grep -v -i no_proxy").OK(t); strings.Contains(r.Stdout, "@") || !strings.Contains(r.Stdout, "127.0.0.1:3128") {

@@ -121,8 +121,10 @@ func localPorts(ports []uint16) ([]uint16, error) {
 	return slices.Compact(out), nil
 }
 
-// dnsPort is the resolver's.
-const dnsPort = 53
+const (
+	dnsPort    = 53 // the resolver's
+	maxCommand = 64 // bytes of a name, as it is shown
+)
 
 // decide answers for one connection. With nobody to ask, a question is a
 // refusal to the egress (SPEC T8).
@@ -155,7 +157,8 @@ func (n *network) who(e egress.Event) (pid int, command string) {
 	if p == nil || n.e.Record == nil && (!isDenial(e) || !n.denied.isNew(denialOf(e))) {
 		return 0, ""
 	}
-	return p.Owner(e.Peer)
+	pid, command = p.Owner(e.Peer)
+	return pid, egress.Line(command, maxCommand) // a command names itself
 }
 
 // isDenial reports whether a person is told. A request that nobody can

@@ -17,7 +17,7 @@ type owned struct {
 	asked int
 }
 
-func (p *owned) Owner(netip.AddrPort) (int, string) { p.asked++; return 42, "curl" }
+func (p *owned) Owner(netip.AddrPort) (int, string) { p.asked++; return 42, "curl\n\x1b" }
 
 func host(t *testing.T, name string) policy.Host {
 	t.Helper()
@@ -59,7 +59,7 @@ func TestEventsAndDenials(t *testing.T) {
 		n.record(end)
 		n.record(egress.Event{Decision: policy.Decision{Rule: policy.Rule{ID: "request:malformed"}}})
 		d, more := n.denied.list()
-		if len(d) != 1 || more != 0 || d[0].String() != "evil.test:443" || d[0].Count != 3 || d[0].PID != 42 || d[0].Command != "curl" {
+		if len(d) != 1 || more != 0 || d[0].String() != "evil.test:443" || d[0].Count != 3 || d[0].PID != 42 || d[0].Command != `curl\x0a\x1b` {
 			t.Errorf("recorded %v: denials %+v, %d more", recorded, d, more)
 		}
 		if want := map[bool]int{true: 6, false: 1}[recorded]; p.asked != want {

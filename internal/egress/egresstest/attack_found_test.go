@@ -232,7 +232,7 @@ func TestA41_FewFiles(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", l, limit, out, want)
 			}
 		}
-		if out := run("ulimit -n 20", "true"); !strings.Contains(out, "ulimit -n: at most 20 files may be open, and a sandbox needs 64") || !strings.Contains(out, "exit status 125") {
+		if out := run("ulimit -n 20", "true"); !strings.Contains(out, "the limit on open files: it is 20, and a sandbox needs 64") || !strings.Contains(out, "exit status 125") {
 			t.Errorf("%s: %q", l, out)
 		}
 		name := b.Python(t, manyClients)

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux/stage"
 )
@@ -53,13 +52,10 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if len(spec.Args) == 0 || spec.Args[0] == "" {
 		return nil, errors.New("no command given")
 	}
-	if err := CheckLimits(); err != nil {
-		return nil, err
-	}
 	if n := len(spec.Net.Local); n > stage.MaxLocal {
 		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
 	}
-	if err := enoughFiles(); err != nil {
+	if err := CheckLimits(); err != nil {
 		b.Early.Close()
 		return nil, err
 	}
@@ -84,22 +80,6 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}
 	}
 	return p, err
-}
-
-// minFiles is how many files a sandbox needs at once, on both sides.
-const minFiles = 64
-
-// enoughFiles refuses what would fail half-way, with the name of whatever
-// could not be opened.
-func enoughFiles() error {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur >= minFiles {
-		return err
-	}
-	return &policy.RefusedError{
-		What: "ulimit -n", Why: fmt.Sprintf("at most %d files may be open, and a sandbox needs %d", r.Cur, minFiles),
-		Lift: "raise the hard limit",
-	}
 }
 
 // process is a sandbox started by either launcher.

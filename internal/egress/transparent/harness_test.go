@@ -103,7 +103,7 @@ func inside(resolvConf string) error {
 		}
 		c.Node = null // no TUN device
 	}
-	set, err := netns.Setup(c)
+	set, err := netns.Open(c).Make()
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,18 @@ import (
 )
 
 // network makes what the Spec asks for and hands the sockets to the
-// supervisor: nothing here keeps one. It runs while this thread has its
-// capabilities and before the file system changes.
-func network(n sandbox.Network, capable bool) error {
+// supervisor: nothing here keeps one. It runs while the threads have their
+// capabilities. What it needs of the file system it takes before it returns;
+// the kernel's part, which waits for the other network namespaces of the
+// machine, goes on beside the mounts until the result is asked for.
+func network(n sandbox.Network, capable bool) (result func() error) {
+	plan := netns.Open(netns.Config{Capable: capable && n.Transparent, Ports: n.Local})
+	done := make(chan error, 1)
+	go func() { done <- makeNetwork(plan, n, capable) }()
+	return func() error { return <-done }
+}
+
+func makeNetwork(plan netns.Plan, n sandbox.Network, capable bool) error {
 	if capable && !n.Transparent {
 		if err := netns.Loopback(); err != nil {
 			return err
@@ -24,7 +33,7 @@ func network(n sandbox.Network, capable bool) error {
 	if !n.Proxy {
 		return nil
 	}
-	set, err := netns.Setup(netns.Config{Capable: capable && n.Transparent, Ports: n.Local})
+	set, err := plan.Make()
 	if err != nil {
 		return fmt.Errorf("make the network: %w", err)
 	}

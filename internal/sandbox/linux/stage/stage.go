@@ -84,10 +84,8 @@ func run(mark Mark) int {
 		return report(err)
 	}
 	var in inputs
+	netReady := network(spec.Net, mark.Launcher == Native)
 	if mark.Launcher == Native {
-		if err := network(spec.Net, true); err != nil {
-			return report(err)
-		}
 		if err := build(spec.Mounts, in.reopen); err != nil {
 			return report(err)
 		}
@@ -98,14 +96,14 @@ func run(mark Mark) int {
 		if err := verify(spec.Mounts); err != nil {
 			return report(err)
 		}
-		if err := network(spec.Net, false); err != nil {
-			return report(err)
-		}
 		if err := in.reopen(); err != nil {
 			return report(err)
 		}
 	}
 	if err := enter(spec.Dir); err != nil {
+		return report(err)
+	}
+	if err := netReady(); err != nil {
 		return report(err)
 	}
 	if send(MsgReady) != nil {

@@ -75,7 +75,7 @@ type Socket struct {
 	FD   int
 }
 
-// Set is what Setup made.
+// Set is what Make made.
 type Set struct {
 	Sockets []Socket
 	// Lacking has one sentence for each thing that this host does not
@@ -117,22 +117,45 @@ func (s *Set) lack(format string, args ...any) {
 	s.Lacking = append(s.Lacking, fmt.Sprintf(format, args...))
 }
 
-// Setup makes the network. It must run on the thread that has the
-// capabilities, before /proc/sys becomes read-only. Without /dev/net/tun it
-// has connections redirected; without nf_tables too it makes the rest and says
-// so in Lacking. Any other failure leaves nothing open.
-func Setup(c Config) (Set, error) {
+// Plan is what Open has taken hold of for a network.
+type Plan struct {
+	c          Config
+	tun        int
+	noTUN      error // why tun is none
+	synRetries error
+}
+
+// Open does what needs the host's files, so before the file system changes:
+// it opens /dev/net/tun and writes to /proc/sys. Make must follow.
+func Open(c Config) Plan {
+	p := Plan{c: c}
+	if !c.Capable {
+		return p
+	}
+	if p.tun, p.noTUN = openTUN(c.Node); p.noTUN == nil {
+		p.synRetries = setSynRetries()
+	}
+	return p
+}
+
+// Make makes the network; it looks at no path. Like Open it must run on a
+// thread of this network namespace that has the capabilities; it may be
+// another one. Without a TUN device it has connections redirected; without
+// nf_tables too it makes the rest and says so in Lacking. Any other failure
+// leaves nothing open.
+func (p Plan) Make() (Set, error) {
 	var s Set
-	if err := s.setup(c); err != nil {
+	if err := s.setup(p); err != nil {
 		s.Close()
 		return Set{}, err
 	}
 	return s, nil
 }
 
-func (s *Set) setup(c Config) error {
+func (s *Set) setup(p Plan) error {
+	c := p.c
 	if c.Capable {
-		if err := s.network(c.Node); err != nil {
+		if err := s.network(p); err != nil {
 			return err
 		}
 	}
@@ -168,14 +191,19 @@ func Loopback() error {
 
 // network brings up loopback and what leads connections to the Relay
 // listener: the device or, where it cannot be had, redirection.
-func (s *Set) network(node int) error {
+func (s *Set) network(p Plan) error {
 	var b batch
 	b.linkUp(loIndex, 0)
 	b.address(loIndex, Address)
-	tun, index, noTUN := openTUN(node)
+	index, noTUN := 0, p.noTUN
+	if noTUN == nil {
+		if index, noTUN = configureTUN(p.tun); noTUN != nil {
+			closeFD(p.tun)
+		}
+	}
 	switch {
 	case noTUN == nil:
-		s.add(TUN, tun)
+		s.add(TUN, p.tun)
 		b.noLinkLocal(index)
 		b.linkUp(index, MTU)
 		b.defaultRoute(index, Address)
@@ -193,8 +221,8 @@ func (s *Set) network(node int) error {
 		return s.redirected(relay, noTUN)
 	}
 	s.add(Relay, relay)
-	if err := setSynRetries(); err != nil {
-		s.lack("a connection that waits for an answer gives up after about two minutes: %v", err)
+	if p.synRetries != nil {
+		s.lack("a connection that waits for an answer gives up after about two minutes: %v", p.synRetries)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func inNamespace(t *testing.T) bool {
 
 func setup(t *testing.T, c Config) Set {
 	t.Helper()
-	s, err := Setup(c)
+	s, err := Open(c).Make()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ const (
 	dnsSockets    = "u 198.18.0.1:53, s 198.18.0.1:53, u 127.0.0.1:53, s 127.0.0.1:53, u 127.0.0.53:53, s 127.0.0.53:53"
 )
 
-func TestSetup(t *testing.T) {
+func TestMake(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
@@ -202,7 +202,7 @@ func TestSetupWithoutCapability(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A port that cannot be offered is no port fewer, but an error.
-	if s, err := Setup(Config{Ports: []uint16{5432, 80}}); err == nil || !strings.Contains(err.Error(), "port 80") || len(s.Sockets) != 0 {
+	if s, err := Open(Config{Ports: []uint16{5432, 80}}).Make(); err == nil || !strings.Contains(err.Error(), "port 80") || len(s.Sockets) != 0 {
 		t.Errorf("made %s, %v", s.text(t), err)
 	}
 	s := setup(t, Config{Ports: []uint16{5432}})
@@ -213,7 +213,7 @@ func TestSetupWithoutCapability(t *testing.T) {
 		t.Errorf("lacking %q", s.Lacking)
 	}
 	// Claiming capabilities that are not there fails, and leaves nothing.
-	if s, err := Setup(Config{Capable: true}); !errors.Is(err, unix.EPERM) || len(s.Sockets) != 0 {
+	if s, err := Open(Config{Capable: true}).Make(); !errors.Is(err, unix.EPERM) || len(s.Sockets) != 0 {
 		t.Errorf("made %s, %v", s.text(t), err)
 	}
 }
@@ -230,14 +230,14 @@ func TestSetupClosesOnFailure(t *testing.T) {
 		return len(e)
 	}
 	before := count()
-	if _, err := Setup(Config{Capable: true, Ports: []uint16{ProxyPort}}); !errors.Is(err, unix.EADDRINUSE) {
+	if _, err := Open(Config{Capable: true, Ports: []uint16{ProxyPort}}).Make(); !errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("a port twice: %v", err)
 	}
 	if after := count(); after != before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 	// A second set-up of one namespace is refused: the device is taken.
-	if _, err := Setup(Config{Capable: true}); !errors.Is(err, unix.EEXIST) {
+	if _, err := Open(Config{Capable: true}).Make(); !errors.Is(err, unix.EEXIST) {
 		t.Errorf("second set-up: %v", err)
 	}
 }
@@ -259,11 +259,11 @@ func TestReplies(t *testing.T) {
 
 // What a start pays. Each round is a new namespace of a new process, which
 // the time does not include.
-func BenchmarkSetup(b *testing.B) {
+func BenchmarkMake(b *testing.B) {
 	if os.Getenv(insideMark) != "" {
 		runtime.LockOSThread()
 		begin := time.Now()
-		s, err := Setup(Config{Capable: true, Node: nodeFromEnv()})
+		s, err := Open(Config{Capable: true, Node: nodeFromEnv()}).Make()
 		took := time.Since(begin)
 		if err != nil {
 			b.Fatal(err)
@@ -276,7 +276,7 @@ func BenchmarkSetup(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var took []int64
 			for b.Loop() {
-				cmd := exec.Command("/proc/self/exe", "-test.run=^$", "-test.bench=^BenchmarkSetup$", "-test.benchtime=1x")
+				cmd := exec.Command("/proc/self/exe", "-test.run=^$", "-test.bench=^BenchmarkMake$", "-test.benchtime=1x")
 				cmd.SysProcAttr = &syscall.SysProcAttr{
 					Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
 					UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},

@@ -52,23 +52,20 @@ func missing(err error) bool {
 	return errors.As(err, &e)
 }
 
-// openTUN makes the device in this thread's network namespace and returns its
-// file and interface index.
-func openTUN(node int) (fd, index int, err error) {
+// openTUN opens the device's file, which belongs to this thread's network
+// namespace then.
+func openTUN(node int) (fd int, err error) {
 	path := "/dev/net/tun"
 	if node != 0 {
 		path = "/proc/self/fd/" + strconv.Itoa(node)
 	}
 	if fd, err = open(path, unix.O_RDWR|unix.O_NONBLOCK); err != nil {
-		return -1, 0, &noDevice{fmt.Errorf("open /dev/net/tun: %w", err)}
+		return -1, &noDevice{fmt.Errorf("open /dev/net/tun: %w", err)}
 	}
-	if index, err = configureTUN(fd); err != nil {
-		closeFD(fd)
-		return -1, 0, err
-	}
-	return fd, index, nil
+	return fd, nil
 }
 
+// configureTUN makes the device and returns its interface index.
 func configureTUN(fd int) (index int, err error) {
 	req := ifreq{}
 	copy(req.name[:], Device)

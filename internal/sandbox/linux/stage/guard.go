@@ -22,8 +22,7 @@ func serveGuard(listener int, g sandbox.Guard) *teller {
 		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
 		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected,
 	})
-	t := &teller{told: map[string]bool{}, queue: make(chan []byte, maxTold), sent: make(chan struct{})}
-	go t.send()
+	t := &teller{told: map[string]bool{}}
 	go func() {
 		if err := guard.Serve(listener, r, t.note); err != nil {
 			os.Exit(report(err))
@@ -41,7 +40,7 @@ type teller struct {
 	mu    sync.Mutex
 	told  map[string]bool
 	ended bool
-	queue chan []byte
+	queue chan []byte   // nil until there is something to tell
 	sent  chan struct{} // closed when all is sent
 }
 
@@ -63,9 +62,14 @@ func (t *teller) note(e guard.Event) {
 	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, e.Rule.Text, e.Rule.Lift, e.Reason} {
 		msg = append(append(msg, f...), 0)
 	}
-	if len(msg) <= maxName {
-		t.queue <- msg // never full: one place for each that is told
+	if len(msg) > maxName {
+		return
 	}
+	if t.queue == nil {
+		t.queue, t.sent = make(chan []byte, maxTold), make(chan struct{})
+		go t.send()
+	}
+	t.queue <- msg // never full: one place for each that is told
 }
 
 // maxName bounds one message: a path, its rule and the reason.
@@ -85,11 +89,15 @@ func (t *teller) end() {
 		return
 	}
 	t.mu.Lock()
-	if !t.ended {
-		t.ended = true
+	first := !t.ended
+	t.ended = true
+	t.mu.Unlock()
+	if t.queue == nil {
+		return
+	}
+	if first {
 		close(t.queue)
 	}
-	t.mu.Unlock()
 	<-t.sent
 }
 

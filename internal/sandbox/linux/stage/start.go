@@ -50,14 +50,15 @@ func confine() error {
 		return fmt.Errorf("clear ambient capabilities: %w", err)
 	}
 	for c := uintptr(0); ; c++ {
-		set, err := prctl(unix.PR_CAPBSET_READ, c)
-		if err != nil {
-			break // past the kernel's last capability
-		}
-		if set == 0 {
+		_, err := prctl(unix.PR_CAPBSET_DROP, c)
+		if err == nil {
 			continue
 		}
-		if _, err := prctl(unix.PR_CAPBSET_DROP, c); err != nil {
+		set, past := prctl(unix.PR_CAPBSET_READ, c)
+		if past != nil {
+			break // past the kernel's last capability
+		}
+		if set != 0 { // else bubblewrap has dropped it, and the right to
 			return fmt.Errorf("drop capability %d: %w", c, err)
 		}
 	}

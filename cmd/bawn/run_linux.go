@@ -30,7 +30,6 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err := linux.CheckLimits(); err != nil {
 		return fail(err)
 	}
-	stage.Prefault(640 << 10)
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {
 		return fail(err)
@@ -45,6 +44,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		early = linux.Prepare(tty, stdio)
 		defer early.Close()
 	}
+	stage.Prefault(640 << 10)
 	p, host, err := s.settle(canGuard(f, s))
 	if err != nil {
 		return fail(err)

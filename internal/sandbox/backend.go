@@ -36,6 +36,9 @@ type Process interface {
 	Ack() error
 	// Kill ends the sandbox and all in it at once.
 	Kill()
+	// Wait waits for the end of the launcher's own process and, where there
+	// are namespaces, of all in them; after Exited, Failed or Kill.
+	Wait()
 	// Close waits for the launcher's own process and frees what it held.
 	Close() error
 }

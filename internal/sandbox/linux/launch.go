@@ -92,6 +92,7 @@ type process struct {
 	local   []uint16 // Spec.Net.Local
 	bwrap   bool     // pid is bubblewrap, and its child pid 1
 	done    bool
+	ended   chan struct{} // closed by Close
 }
 
 // child describes the launcher's process.
@@ -100,25 +101,48 @@ type child struct {
 	path      string
 	args      []string
 	files     []uintptr // from descriptor 0; the control and Spec slots are filled in
+	room      int       // size of the table of descriptors, at least
 	sys       *syscall.SysProcAttr
 }
 
 // launch starts the child and describes the sandbox to it.
 func launch(data []byte, c child) (*process, error) {
-	p, err := fork(c)
-	if err != nil {
+	f := <-fork(c, func() {})
+	if f.err != nil {
+		return nil, f.err
+	}
+	if err := f.p.describe(data); err != nil {
 		return nil, err
 	}
-	if err := p.describe(data); err != nil {
-		_ = p.Close()
-		return nil, err
-	}
-	return p, nil
+	return f.p, nil
 }
 
-// fork starts the child with the control socket and an empty Spec file. It
-// waits to be described.
-func fork(c child) (*process, error) {
+type forked struct {
+	p   *process
+	err error
+}
+
+// fork starts the child with the control socket and an empty Spec file, where
+// it waits to be described. done is called when it has its descriptors.
+func fork(c child, done func()) <-chan forked {
+	out := make(chan forked, 1)
+	go func() {
+		// The kernel sends the parent-death signal when the creating thread
+		// ends: it is kept for the life of the sandbox, and is not the
+		// caller's, which need not wait while the namespaces are made.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		p, err := c.fork()
+		done()
+		out <- forked{p, err}
+		if err == nil {
+			<-p.ended
+		}
+	}()
+	return out
+}
+
+func (c child) fork() (*process, error) {
 	spec, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("describe the sandbox: %w", err)
@@ -129,9 +153,12 @@ func fork(c child) (*process, error) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	c.files[stage.ControlFD], c.files[stage.SpecFD] = uintptr(pair[1]), uintptr(spec)
-	// The kernel sends the parent-death signal when the creating thread ends:
-	// the caller keeps this thread for the life of the sandbox.
-	runtime.LockOSThread()
+	for len(c.files) < c.room-1 {
+		c.files = append(c.files, ^uintptr(0)) // none
+	}
+	if len(c.files) < c.room {
+		c.files = append(c.files, uintptr(pair[1])) // closed by the stage
+	}
 	mark := stage.Mark{Launcher: string(c.mechanism), UID: os.Getuid(), GID: os.Getgid()}
 	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
 		Env:   []string{stage.EnvMark + "=" + mark.String()},
@@ -140,7 +167,6 @@ func fork(c child) (*process, error) {
 	})
 	unix.Close(pair[1])
 	if err != nil {
-		runtime.UnlockOSThread()
 		unix.Close(pair[0])
 		unix.Close(spec)
 		switch err {
@@ -149,18 +175,19 @@ func fork(c child) (*process, error) {
 		}
 		return nil, fmt.Errorf("start %s: %w", c.mechanism, err)
 	}
-	return &process{pid: pid, control: pair[0], spec: spec}, nil
+	return &process{pid: pid, control: pair[0], spec: spec, ended: make(chan struct{})}, nil
 }
 
-// describe gives the waiting child its Spec. A child that is gone has said
-// why, or will be found to have said nothing.
+// describe gives the waiting child its Spec, or ends it. A child that is gone
+// has said why, or will be found to have said nothing.
 func (p *process) describe(data []byte) error {
 	err := writeAll(p.spec, data)
 	unix.Close(p.spec)
-	if err != nil {
-		return fmt.Errorf("describe the sandbox: %w", err)
+	if err == nil {
+		_, err = unix.Write(p.control, []byte{stage.MsgSpec})
 	}
-	if _, err := unix.Write(p.control, []byte{stage.MsgSpec}); err != nil && err != unix.EPIPE {
+	if err != nil && err != unix.EPIPE {
+		_ = p.Close()
 		return fmt.Errorf("describe the sandbox: %w", err)
 	}
 	return nil
@@ -262,6 +289,12 @@ func (p *process) Ack() error {
 // Kill implements sandbox.Process.
 func (p *process) Kill() { _ = unix.Kill(p.pid, unix.SIGKILL) }
 
+// Wait implements sandbox.Process. The pid stays taken until Close.
+func (p *process) Wait() {
+	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
 // Close implements sandbox.Process.
 func (p *process) Close() error {
 	if p.done {
@@ -278,6 +311,6 @@ func (p *process) Close() error {
 	if p.stderr != nil {
 		p.stderr.Close()
 	}
-	runtime.UnlockOSThread()
+	close(p.ended)
 	return nil
 }

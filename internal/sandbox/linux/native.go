@@ -4,6 +4,7 @@ package linux
 
 import (
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,17 +20,19 @@ var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, 
 // forkNative clones this program into new namespaces. The stage maps the ids
 // itself, so that the clone can share memory until its exec: a copy of this
 // process's page tables would cost more than the namespaces.
-func forkNative(tty bool, stdio sandbox.Stdio) (*process, error) {
+func forkNative(tty bool, stdio sandbox.Stdio) <-chan forked {
 	files, done, err := standardFiles(tty, stdio)
 	if err != nil {
-		return nil, err
+		out := make(chan forked, 1)
+		out <- forked{err: err}
+		return out
 	}
-	defer done()
 	return fork(child{
 		mechanism: Native,
 		path:      "/proc/self/exe",
 		args:      []string{"bawn: sandbox"},
 		files:     append(files, make([]uintptr, 2)...),
+		room:      room(),
 		sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 				unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
@@ -37,49 +40,67 @@ func forkNative(tty bool, stdio sandbox.Stdio) (*process, error) {
 			Setsid:      true,
 			Pdeathsig:   syscall.SIGKILL,
 		},
-	})
+	}, done)
+}
+
+// room is how many descriptors the stage's table is made for. The kernel lets
+// a process with threads enlarge it only when every CPU has passed by, which
+// takes 10 ms; the child that calls exec has none yet.
+func room() int {
+	const enough = 256 // some 200 folders, each held while the others are mounted
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 2*enough { // fork needs some above
+		return 0
+	}
+	return enough
 }
 
 // Early is a native stage that starts up while its sandbox is still being
 // planned, so that the one costs no time on top of the other. It knows
 // nothing and does nothing until it is described; it ends with this process.
-type Early struct {
-	p   *process
-	err error
+type Early struct{ stage <-chan forked }
+
+// Prepare starts a stage ahead, with the streams that Start will get. It does
+// not wait for it; an error shows in Start.
+func Prepare(tty bool, stdio sandbox.Stdio) *Early {
+	e := &Early{forkNative(tty, stdio)}
+	runtime.Gosched() // it starts here and now; the caller goes on elsewhere
+	return e
 }
 
-// Prepare starts a stage ahead. It must be called on the goroutine that will
-// call Start, with the streams that Start will get; an error shows there.
-func Prepare(tty bool, stdio sandbox.Stdio) *Early {
-	p, err := forkNative(tty, stdio)
-	return &Early{p: p, err: err}
+// take is the stage, once.
+func (e *Early) take() <-chan forked {
+	if e == nil {
+		return nil
+	}
+	s := e.stage
+	e.stage = nil
+	return s
 }
 
 // Close ends a stage that was not used. It may be called on nil.
 func (e *Early) Close() {
-	if e != nil && e.p != nil {
-		e.p.Kill()
-		_ = e.p.Close()
-		e.p = nil
+	if s := e.take(); s != nil {
+		if f := <-s; f.err == nil {
+			f.p.Kill()
+			_ = f.p.Close()
+		}
 	}
 }
 
 // start describes the stage that waits, or one started now.
 func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
-	var p *process
-	var err error
-	if e != nil && (e.p != nil || e.err != nil) {
-		p, err = e.p, e.err
-		e.p, e.err = nil, nil
-	} else {
-		p, err = forkNative(spec.TTY, stdio)
+	s := e.take()
+	if s == nil {
+		s = forkNative(spec.TTY, stdio)
 	}
-	if err != nil {
-		return nil, err
+	f := <-s
+	if f.err != nil {
+		return nil, f.err
 	}
+	p := f.p
 	p.local = spec.Net.Local
 	if err := p.describe(data); err != nil {
-		_ = p.Close()
 		return nil, err
 	}
 	if err := p.await(Native); err != nil {

@@ -190,7 +190,8 @@ func launchWeaker(spec sandbox.Spec, stdio sandbox.Stdio, abi int) (*process, er
 				return
 			}
 		}
-		p, err = launch(data, child{
+		// Not by launch: the child takes over what this thread is confined to.
+		p, err = child{
 			mechanism: landlock,
 			path:      "/proc/self/exe",
 			args:      []string{"bawn: sandbox"},
@@ -198,13 +199,15 @@ func launchWeaker(spec sandbox.Spec, stdio sandbox.Stdio, abi int) (*process, er
 			// No parent-death signal: the stage sees the end of the control
 			// socket and ends what it started first.
 			sys: &syscall.SysProcAttr{Setsid: true},
-		})
+		}.fork()
 	}()
 	<-ended
 	if err != nil {
 		return nil, err
 	}
-	runtime.LockOSThread() // for Close, which unlocks the thread of the other launchers
+	if err := p.describe(data); err != nil {
+		return nil, err
+	}
 	if err := p.await(landlock); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,20 +68,24 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, r.o.Command), o.Stdio)
 	if o.Foreground {
+		// They stay caught: the process ends with the run, and each would cost
+		// another hand-over between threads.
 		<-watching
-		defer signal.Stop(r.signals)
 	}
 	if err != nil {
 		r.net.close()
 		return Result{}, err
 	}
 	defer p.Close()
-	// Nothing is asked of a sandbox that is gone: its descriptor's number may
-	// be another's by then.
-	defer r.net.close()
 	r.p = p
 	defer func() { r.tty.close() }()
 	res, err := r.loop(ctx)
+	// Both wait for the kernel. Nothing is asked of a sandbox after Close: its
+	// descriptor's number may be another's by then.
+	var closing sync.WaitGroup
+	closing.Go(r.net.close)
+	p.Wait()
+	closing.Wait()
 	res.Denials, res.MoreDenials = r.net.denials()
 	res.Denials = append(r.names.denied, res.Denials...)
 	for i := range res.Denials {

@@ -31,8 +31,7 @@ func (u upstream) resolve() (*egress.Upstream, error) {
 	return egress.UpstreamFromEnv(os.Getenv)
 }
 
-// sandboxed is a command in a sandbox. session.Run has a goroutine of its
-// own, since it holds its thread for as long as the sandbox lives.
+// sandboxed is a command in a sandbox. session.Run has a goroutine of its own.
 type sandboxed struct {
 	started chan struct{} // closed when the command runs
 	done    chan struct{} // closed after result and err are set

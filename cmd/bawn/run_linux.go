@@ -41,7 +41,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	}
 	var early *linux.Early
 	if launcher != linux.Bwrap && !f.allowWeaker {
-		early = linux.Prepare(tty, stdio)
+		early = linux.Prepare(tty, stdio, len(s.config.Folders()))
 		defer early.Close()
 	}
 	stage.Prefault(640 << 10)

@@ -98,7 +98,7 @@ func TestCallersThreadMayEnd(t *testing.T) {
 		onShortThread(func() {
 			b := Backend{Launcher: Native}
 			if early {
-				b.Early = Prepare(false, stdio)
+				b.Early = Prepare(false, stdio, 0)
 			}
 			p, err = b.Start(spec, stdio)
 		})
@@ -123,7 +123,7 @@ func TestEarlyIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	e := Prepare(false, sandbox.Stdio{In: null, Out: null, Err: null})
+	e := Prepare(false, sandbox.Stdio{In: null, Out: null, Err: null}, 0)
 	e.Close()
 	e.Close()
 	if c := children(os.Getpid()); len(c) != 0 {
@@ -169,15 +169,16 @@ func TestRoomIsWithinTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit uint64
 		want  int
-	}{{511, 0}, {512, 256}} {
+	}{{329, 0}, {330, 165}} {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: c.limit, Max: old.Max}); err != nil {
 			t.Fatal(err)
 		}
-		if got := room(); got != c.want {
+		if got := room(100); got != c.want {
 			t.Errorf("room for %d with a limit of %d, want %d", got, c.limit, c.want)
 		}
 		spec, _, _, stdio := shell(t, "exit 3")
-		p, err := Backend{Launcher: Native}.Start(spec, stdio)
+		b := Backend{Launcher: Native, Early: Prepare(false, stdio, 100)}
+		p, err := b.Start(spec, stdio)
 		if err != nil {
 			t.Fatalf("limit %d: %v", c.limit, err)
 		}

@@ -20,7 +20,7 @@ var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, 
 // forkNative clones this program into new namespaces. The stage maps the ids
 // itself, so that the clone can share memory until its exec: a copy of this
 // process's page tables would cost more than the namespaces.
-func forkNative(tty bool, stdio sandbox.Stdio) <-chan forked {
+func forkNative(tty bool, stdio sandbox.Stdio, folders int) <-chan forked {
 	files, done, err := standardFiles(tty, stdio)
 	if err != nil {
 		out := make(chan forked, 1)
@@ -32,7 +32,7 @@ func forkNative(tty bool, stdio sandbox.Stdio) <-chan forked {
 		path:      "/proc/self/exe",
 		args:      []string{"bawn: sandbox"},
 		files:     append(files, make([]uintptr, 2)...),
-		room:      room(),
+		room:      room(folders),
 		sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 				unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
@@ -43,16 +43,17 @@ func forkNative(tty bool, stdio sandbox.Stdio) <-chan forked {
 	}, done)
 }
 
-// room is how many descriptors the stage's table is made for. The kernel lets
-// a process with threads enlarge it only when every CPU has passed by, which
-// takes 10 ms; the child that calls exec has none yet.
-func room() int {
-	const enough = 256 // some 200 folders, each held while the others are mounted
+// room is the number of descriptors that the stage's table is made for, where
+// it holds so many folders beside its own. The kernel lets a process with
+// threads enlarge it only when every CPU has passed by, which takes 10 ms; the
+// child that calls exec has none yet. One number above 64 makes room for 128.
+func room(folders int) int {
+	n := 65 + folders
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 2*enough { // fork needs some above
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < uint64(2*n) { // fork needs some above
 		return 0
 	}
-	return enough
+	return n
 }
 
 // Early is a native stage that starts up while its sandbox is still being
@@ -60,10 +61,11 @@ func room() int {
 // nothing and does nothing until it is described; it ends with this process.
 type Early struct{ stage <-chan forked }
 
-// Prepare starts a stage ahead, with the streams that Start will get. It does
-// not wait for it; an error shows in Start.
-func Prepare(tty bool, stdio sandbox.Stdio) *Early {
-	e := &Early{forkNative(tty, stdio)}
+// Prepare starts a stage ahead, with the streams that Start will get. folders
+// is how many are granted beside the workspace, for speed alone. It does not
+// wait; an error shows in Start.
+func Prepare(tty bool, stdio sandbox.Stdio, folders int) *Early {
+	e := &Early{forkNative(tty, stdio, folders)}
 	runtime.Gosched() // it starts here and now; the caller goes on elsewhere
 	return e
 }
@@ -92,7 +94,7 @@ func (e *Early) Close() {
 func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	s := e.take()
 	if s == nil {
-		s = forkNative(spec.TTY, stdio)
+		s = forkNative(spec.TTY, stdio, binds(spec.Mounts))
 	}
 	f := <-s
 	if f.err != nil {
@@ -107,6 +109,16 @@ func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sand
 		return nil, err
 	}
 	return p, nil
+}
+
+// binds counts the trees of the host that the stage holds at once, or more.
+func binds(mounts []sandbox.Mount) (n int) {
+	for _, m := range mounts {
+		if m.Op == sandbox.OpBind && m.Write {
+			n++
+		}
+	}
+	return n
 }
 
 // standardFiles are the stage's descriptors 0 to 2: the caller's own, or

@@ -165,3 +165,28 @@ func TestInsideAndParent(t *testing.T) {
 		}
 	}
 }
+
+// A set of paths holds what Inside says of one of them.
+func TestPathSetIsInside(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 11))
+	held := 0
+	for range 20_000 {
+		set := pathSet{}
+		for range r.IntN(4) {
+			set[randomPath(r)] = struct{}{}
+		}
+		p, want := randomPath(r), false
+		for d := range set {
+			want = want || Inside(p, d)
+		}
+		if got := set.holds(p); got != want {
+			t.Fatalf("%v holds %q: %v, want %v", set, p, got, want)
+		}
+		if want {
+			held++
+		}
+	}
+	if held < 1000 || held > 19_000 {
+		t.Errorf("%d of 20000 were held: the paths show nothing", held)
+	}
+}

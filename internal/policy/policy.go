@@ -362,10 +362,14 @@ func (c Config) rules() []PathRule {
 		}
 		rs = append(rs, r)
 	}
+	hidden := make(pathSet, len(c.Hidden))
+	for _, r := range c.Hidden {
+		hidden[r.Path] = struct{}{}
+	}
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
 			// A variable may name any folder as a cache.
-			if tooWide(r.Path, c.Homes) == "" && !insideHidden(r.Path, c.Hidden) {
+			if tooWide(r.Path, c.Homes) == "" && !hidden.holds(r.Path) {
 				rs = append(rs, r)
 			}
 		}
@@ -374,7 +378,7 @@ func (c Config) rules() []PathRule {
 		}
 	}
 	for _, r := range c.Protected {
-		if !insideHidden(r.Path, c.Hidden) {
+		if !hidden.holds(r.Path) {
 			rs = append(rs, r)
 		}
 	}
@@ -387,13 +391,20 @@ var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty", "p
 // Devices lists the names of the device nodes in the sandbox's /dev.
 func Devices() []string { return devices[:6] } // ptmx is devpts' own
 
-func insideHidden(path string, hidden []PathRule) bool {
-	for _, h := range hidden {
-		if Inside(path, h.Path) {
+// pathSet is a set of absolute paths.
+type pathSet map[string]struct{}
+
+// holds reports whether path is, or is inside, one of the set. There are many
+// of both.
+func (s pathSet) holds(path string) bool {
+	for d := path; ; d = Parent(d) {
+		if _, ok := s[d]; ok {
 			return true
 		}
+		if d == "/" {
+			return false
+		}
 	}
-	return false
 }
 
 // HasControl reports whether a path holds a control character; such a name is

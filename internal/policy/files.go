@@ -78,6 +78,11 @@ func (r PathRule) IsSetting() bool { return r.kind == kindSetting }
 // IsCache reports whether the rule is a tool cache's.
 func (r PathRule) IsCache() bool { return r.kind == kindCache }
 
+// limited reports whether WriteNames narrow what the rule makes writable.
+func (r PathRule) limited() bool {
+	return r.kind == kindFixed && (r.id == "workspace" || r.id == "add-dir" || r.id == "git-dir")
+}
+
 // Rule says why, in words.
 func (r PathRule) Rule() Rule {
 	rule := r.words()

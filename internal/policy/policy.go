@@ -64,6 +64,9 @@ type Config struct {
 	// Lifted are ids of protected names (Name.Lift, git.hooks, …) that the
 	// user's own settings lift; Unprotected are places in which none holds.
 	Lifted, Unprotected []string
+
+	// Writes narrows what is writable in the workspace, AddDirs and GitDirs.
+	Writes WriteNames
 }
 
 // Policy is what one sandboxed run may do: an immutable value. The zero
@@ -82,6 +85,7 @@ type Policy struct {
 	guard     bool
 	lifted    []string
 	open      []string // Config.Unprotected
+	writes    WriteNames
 	warnings  []string
 }
 
@@ -100,6 +104,10 @@ func (p Policy) Guard() bool { return p.guard && p.Sandboxed() && p.mode != Read
 // Lifted are the ids of protected names that do not hold, and the places in
 // which no name is protected.
 func (p Policy) Lifted() (ids, places []string) { return slices.Clone(p.lifted), slices.Clone(p.open) }
+
+// Writes are the names to which writes are limited; the caller must not change
+// its lists.
+func (p Policy) Writes() WriteNames { return p.writes }
 
 // AddDirs are the added folders that are writable.
 func (p Policy) AddDirs() []string { return append([]string(nil), p.addDirs...) }
@@ -125,7 +133,16 @@ func (p Policy) Decide(a Action) Decision {
 		}
 		return p.network.Decide(c)
 	}
-	return p.files.Decide(a)
+	d := p.files.Decide(a)
+	if w, ok := a.(Write); ok && d.Verdict == Allow && p.writes.On {
+		if r := p.files.Lookup(w.Path); r.limited() {
+			rel := strings.TrimPrefix(strings.TrimPrefix(w.Path, r.Path), "/")
+			if at := p.writes.Place(rel); at == Elsewhere || at == Temporary {
+				return Decision{Deny, p.writes.Rule}
+			}
+		}
+	}
+	return d
 }
 
 // HasNetwork reports whether any host can be reached.
@@ -187,6 +204,12 @@ func New(c Config) (Policy, error) {
 	}
 	if err := c.Env.Validate(); err != nil {
 		return Policy{}, err
+	}
+	if c.Writes.On {
+		p.writes = c.Writes.clone()
+		if err := p.checkWrites(); err != nil {
+			return Policy{}, err
+		}
 	}
 	if c.Tier == Open && c.Workspace != "" {
 		return p, nil // nothing is decided by path; on Windows it has another form

@@ -30,11 +30,4 @@ func TestNamesAsData(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 	}
-	clear(seen)
-	for _, n := range InstallNames(true) {
-		check(n)
-	}
-	if a, b := len(InstallNames(false)), len(InstallNames(true)); a == 0 || b <= a {
-		t.Errorf("%d names, %d with manifests", a, b)
-	}
 }

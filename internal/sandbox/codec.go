@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"bawn/internal/policy"
 )
 
 // errSpec is returned for any text that MarshalSpec did not write.
@@ -31,7 +33,7 @@ func MarshalSpec(s Spec) ([]byte, error) {
 	list(s.Env)
 	str(s.Path)
 	str(s.Dir)
-	num(flag(s.TTY, 1) | flag(s.Net.Proxy, 2) | flag(s.Net.Transparent, 4) | flag(s.Guard.On, 8))
+	num(flag(s.TTY, 1) | flag(s.Net.Proxy, 2) | flag(s.Net.Transparent, 4) | flag(s.Guard.On, 8) | flag(s.Guard.Only.On, 16))
 	num(len(s.Net.Local))
 	for _, p := range s.Net.Local {
 		num(int(p))
@@ -41,6 +43,13 @@ func MarshalSpec(s Spec) ([]byte, error) {
 			list(l)
 		}
 		str(s.Guard.Home)
+		if o := s.Guard.Only; o.On {
+			list(o.Folders)
+			list(o.Files)
+			str(o.Rule.ID)
+			str(o.Rule.Text)
+			str(o.Rule.Lift)
+		}
 	}
 	num(len(s.Mounts))
 	for _, m := range s.Mounts {
@@ -51,6 +60,9 @@ func MarshalSpec(s Spec) ([]byte, error) {
 		str(m.Source)
 		num(len(m.Data))
 		b = append(append(b, m.Data...), 0)
+	}
+	if s.Guard.Only.On && !s.Guard.On {
+		return nil, errors.New("writes limited to names, and no name guard to hold them")
 	}
 	if bad {
 		return nil, errors.New("a path, argument or variable holds a NUL byte")
@@ -73,7 +85,7 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 	s.Env = d.list()
 	s.Path = d.str()
 	s.Dir = d.str()
-	f := d.num(15)
+	f := d.num(31)
 	s.TTY, s.Net.Proxy, s.Net.Transparent = f&1 != 0, f&2 != 0, f&4 != 0
 	n := d.num(len(d.rest))
 	for i := 0; i < n && !d.bad; i++ {
@@ -84,6 +96,13 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 			*l = d.list()
 		}
 		s.Guard.Home = d.str()
+		if o := &s.Guard.Only; f&16 != 0 {
+			o.On = true
+			o.Folders, o.Files = d.list(), d.list()
+			o.Rule = policy.Rule{ID: d.str(), Text: d.str(), Lift: d.str()}
+		}
+	} else if f&16 != 0 {
+		d.bad = true
 	}
 	n = d.num(len(d.rest))
 	s.Mounts = make([]Mount, 0, min(n, 4096))

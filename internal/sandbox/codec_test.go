@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"bawn/internal/policy"
 )
 
 func randomSpec(r *rand.Rand) Spec {
@@ -28,6 +30,9 @@ func randomSpec(r *rand.Rand) Spec {
 	}
 	if r.IntN(2) == 0 {
 		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Protected: list(), Unprotected: list(), Home: text()}
+		if r.IntN(2) == 0 {
+			s.Guard.Only = policy.WriteNames{On: true, Folders: list(), Files: list(), Rule: policy.Rule{ID: text(), Text: text(), Lift: text()}}
+		}
 	}
 	for range r.IntN(5) {
 		data := text()

@@ -3,6 +3,8 @@
 // (pure), and a Backend starts what the Spec says.
 package sandbox
 
+import "bawn/internal/policy"
+
 // Op is one step in building the file system that a command sees.
 type Op uint8
 
@@ -79,6 +81,8 @@ type Guard struct {
 	Lifted []string // ids that the user's own settings lift
 	// What settings add to the protected names, and where they lift all.
 	Protected, Unprotected []string
+	// Only narrows what may be written in Roots, but for Exempt.
+	Only policy.WriteNames
 }
 
 // Network is what the sandbox's network namespace holds besides its own

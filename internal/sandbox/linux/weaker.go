@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux/stage"
 )
@@ -48,6 +49,12 @@ func (f Fallback) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process
 	for _, l := range []Launcher{Native, Bwrap} {
 		if tryMinimal(l) == nil {
 			return nil, fmt.Errorf("%v (%s works here for a smaller sandbox, so --allow-weaker does not apply)", err, l)
+		}
+	}
+	if spec.Guard.Only.On {
+		return nil, &policy.RefusedError{
+			What: "weaker mode", Why: "this command may write some names only, which the weaker mode cannot hold",
+			Lift: spec.Guard.Only.Rule.Lift,
 		}
 	}
 	p, abi, weaker := startWeaker(spec, stdio)

@@ -10,4 +10,6 @@ var (
 	noInet string
 	//go:embed guard_amd64.bpf
 	guard string
+	//go:embed guardremovals_amd64.bpf
+	guardRemovals string
 )

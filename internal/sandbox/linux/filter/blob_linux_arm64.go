@@ -10,4 +10,6 @@ var (
 	noInet string
 	//go:embed guard_arm64.bpf
 	guard string
+	//go:embed guardremovals_arm64.bpf
+	guardRemovals string
 )

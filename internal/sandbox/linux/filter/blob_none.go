@@ -2,4 +2,4 @@
 
 package filter
 
-const base, noInet, guard = "", "", ""
+const base, noInet, guard, guardRemovals = "", "", "", ""

@@ -29,3 +29,6 @@ func NoInet() string { return noInet }
 // listener: it hands every call that makes or changes a file by its name to the
 // listener (package guard). It is "" under the same condition as Base.
 func Guard() string { return guard }
+
+// GuardRemovals returns Guard that hands over the calls that remove a name, too.
+func GuardRemovals() string { return guardRemovals }

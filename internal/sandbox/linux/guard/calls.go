@@ -25,6 +25,8 @@ func (w *worker) call() result {
 		return failed(w.rename(dir(0), a[1], dir(2), a[3], uint(uint32(a[4]))))
 	case unix.SYS_RENAMEAT:
 		return failed(w.rename(dir(0), a[1], dir(2), a[3], 0))
+	case unix.SYS_UNLINKAT:
+		return failed(w.remove(dir(0), a[1], int(int32(a[2]))))
 	case unix.SYS_TRUNCATE:
 		return failed(w.truncate(a[0], int64(a[1])))
 	default:
@@ -258,6 +260,35 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 		return errnoOf(unix.Linkat(src.dir, src.name, dir, last, 0))
 	}
 	return errnoOf(unix.Linkat(w.fds, itoa(src.obj), dir, last, unix.AT_SYMLINK_FOLLOW))
+}
+
+// remove is unlink and rmdir. What cannot be removed is the kernel's to refuse.
+func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
+	if flags&^unix.AT_REMOVEDIR != 0 {
+		return unix.EINVAL
+	}
+	p, err := w.prepare(dirfd, addr)
+	defer p.close()
+	if err != 0 {
+		return err
+	}
+	k := walk{w: w}
+	dir, last, err := k.parent(p.base, p.path)
+	if err != 0 {
+		return err
+	}
+	defer closeFD(dir)
+	if w.gone() {
+		return unix.EINTR
+	}
+	w.names.Lock()
+	defer w.names.Unlock()
+	if t := w.target(dir, last); t.Name != "" && t.Exists {
+		if v := w.check(&Call{PID: w.pid(), Op: Remove, Flags: uint64(flags), Target: t}); v.err != 0 {
+			return v.err
+		}
+	}
+	return errnoOf(unix.Unlinkat(dir, last, flags))
 }
 
 func (w *worker) truncate(addr uint64, size int64) unix.Errno {

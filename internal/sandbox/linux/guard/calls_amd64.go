@@ -20,6 +20,10 @@ func (w *worker) oldCall(nr uintptr, a *[6]uint64) result {
 		return failed(w.symlink(a[0], cwd, a[1]))
 	case unix.SYS_LINK:
 		return failed(w.link(cwd, a[0], cwd, a[1], 0))
+	case unix.SYS_UNLINK:
+		return failed(w.remove(cwd, a[0], 0))
+	case unix.SYS_RMDIR:
+		return failed(w.remove(cwd, a[0], unix.AT_REMOVEDIR))
 	case unix.SYS_RENAME:
 		return failed(w.rename(cwd, a[0], cwd, a[1], 0))
 	}

@@ -78,7 +78,7 @@ func stageMain(guarded bool) {
 		must(e)
 	}
 	if guarded {
-		fd, err := Install()
+		fd, err := Install(true)
 		must(err)
 		rules := newTestRules()
 		events := os.NewFile(3, "events")

@@ -32,11 +32,15 @@ func (u *Unsupported) Error() string {
 func (u *Unsupported) Unwrap() error { return u.Err }
 
 // Install puts the calling thread, and all that is started from it, under the
-// guard's filter and returns its listener, close-on-exec. The caller has
+// guard's filter and returns its listener, close-on-exec. removals: calls that
+// take a name away are asked about as well (Remove). The caller has
 // locked the thread and set no_new_privs. From here on, until Serve runs on
 // another thread, the thread's own calls that make names wait.
-func Install() (listener int, err error) {
+func Install(removals bool) (listener int, err error) {
 	blob := []byte(filter.Guard())
+	if removals {
+		blob = []byte(filter.GuardRemovals())
+	}
 	if len(blob) == 0 {
 		return -1, &Unsupported{Err: errors.New("no filter for this architecture")}
 	}
@@ -77,7 +81,7 @@ func Supported() error {
 			result <- err
 			return
 		}
-		fd, err := Install()
+		fd, err := Install(false)
 		if err == nil {
 			unix.Close(fd)
 		}

@@ -34,6 +34,9 @@ const (
 	RenameTo
 	// Truncate changes the size of a file that exists.
 	Truncate
+	// Remove takes a name away, a folder's or a file's. It is asked about only
+	// where the listener was installed for it.
+	Remove
 )
 
 // Target is a name in a directory, or an object without one.
@@ -144,7 +147,7 @@ func (t *Target) Path() string {
 func (op Op) String() string {
 	names := [...]string{
 		Open: "open", Create: "create", Mkdir: "mkdir", Mknod: "mknod", Symlink: "symlink", Link: "link",
-		Rename: "rename", RenameTo: "rename to", Truncate: "truncate",
+		Rename: "rename", RenameTo: "rename to", Truncate: "truncate", Remove: "remove",
 	}
 	if int(op) >= len(names) || op == 0 {
 		return "unknown"

@@ -355,13 +355,13 @@ var tricks = map[string]func(){
 	},
 	"guard in the guard": func() {
 		runtime.LockOSThread()
-		fd, err := Install()
+		fd, err := Install(false)
 		var u *Unsupported
 		fmt.Print(fd >= 0, errors.As(err, &u) && u.Nested)
 	},
 	"guard is gone": func() {
 		runtime.LockOSThread()
-		if fd, err := Install(); err == nil {
+		if fd, err := Install(false); err == nil {
 			unix.Close(fd)
 		}
 		fmt.Print(unix.Mkdir("forbidden", 0o700))

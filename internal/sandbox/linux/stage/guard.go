@@ -22,6 +22,9 @@ func serveGuard(listener int, g sandbox.Guard) *teller {
 		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
 		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected,
 	})
+	if g.Only.On {
+		r = rules.Only(r, g.Roots, g.Exempt, g.Only)
+	}
 	t := &teller{told: map[string]bool{}}
 	go func() {
 		if err := guard.Serve(listener, r, t.note); err != nil {
@@ -102,8 +105,8 @@ func (t *teller) end() {
 }
 
 // installGuard puts the calling thread under the guard's filter.
-func installGuard() (int, error) {
-	fd, err := guard.Install()
+func installGuard(removals bool) (int, error) {
+	fd, err := guard.Install(removals)
 	if err != nil {
 		return -1, fmt.Errorf("%w; --guard off runs without it", err)
 	}

@@ -25,7 +25,7 @@ func start(spec sandbox.Spec, tty *terminal) (pid int, t *teller, err error) {
 		return 0, nil, err
 	}
 	if spec.Guard.On {
-		listener, err := installGuard()
+		listener, err := installGuard(spec.Guard.Only.On)
 		if err != nil {
 			return 0, nil, err
 		}

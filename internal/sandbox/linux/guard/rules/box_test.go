@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/gitdir"
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/guard/rules"
 )
@@ -31,7 +32,7 @@ const envBox = "BAWN_RULES_TEST_BOX"
 
 type boxConfig struct {
 	Rules rules.Config
-	Only  []string // rules.Only with these names, if any
+	Only  policy.WriteNames
 }
 
 func TestMain(m *testing.M) {
@@ -60,13 +61,13 @@ func stage(text string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	fd, err := guard.Install()
+	fd, err := guard.Install(c.Only.On)
 	if err != nil {
 		return err
 	}
 	r := rules.New(c.Rules)
-	if c.Only != nil {
-		r = rules.Only(r, c.Rules.Roots, c.Only)
+	if c.Only.On {
+		r = rules.Only(r, c.Rules.Roots, c.Rules.Exempt, c.Only)
 	}
 	events := os.NewFile(3, "events")
 	unix.CloseOnExec(3)
@@ -109,7 +110,7 @@ func stage(text string) error {
 
 // inside runs a script in dir under the guard and returns what it printed,
 // what was refused and what was watched.
-func (w *world) inside(dir, script string, only ...string) (out string, err error, denied, watched []guard.Event) {
+func (w *world) inside(dir, script string, only ...policy.WriteNames) (out string, err error, denied, watched []guard.Event) {
 	w.t.Helper()
 	repo, err := gitdir.Discover(dir)
 	if err != nil {
@@ -119,7 +120,7 @@ func (w *world) inside(dir, script string, only ...string) (out string, err erro
 		Rules: rules.Config{
 			Roots: append([]string{w.ws}, repo.Writable...), Exempt: []string{filepath.Dir(w.ws) + "/cache"}, Home: w.home,
 			Paths: append(repo.ReadOnly, repo.Names...), Lifted: w.lifted,
-		}, Only: only,
+		}, Only: append(only, policy.WriteNames{})[0],
 	})
 	if err != nil {
 		w.t.Fatal(err)

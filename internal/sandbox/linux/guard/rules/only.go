@@ -4,78 +4,174 @@ package rules
 
 import (
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 )
 
-// Only narrows inner: in roots nothing may be written but the names allowed
-// (lower case, see policy.InstallNames), at any depth and with all below
-// them, and new files beside them under the names by which tools replace a
-// lock file. What inner refuses stays refused.
-func Only(inner guard.Rules, roots, allowed []string) guard.Rules {
-	o := &only{inner: inner, roots: roots, allowed: make(map[string]bool, len(allowed)), names: allowed}
-	for _, n := range allowed {
-		o.allowed[n] = true
-	}
-	return o
+// Only narrows inner: in roots nothing may be written, made, renamed or
+// removed but what w lists. Places in exempt that lie deeper are not narrowed.
+// What inner refuses stays refused. The listener must be one for removals.
+func Only(inner guard.Rules, roots, exempt []string, w policy.WriteNames) guard.Rules {
+	return &only{inner: inner, roots: roots, exempt: exempt, names: w, made: map[string]struct{}{}}
 }
 
 type only struct {
-	inner   guard.Rules
-	roots   []string
-	names   []string
-	allowed map[string]bool
+	inner         guard.Rules
+	roots, exempt []string
+	names         policy.WriteNames
+
+	mu sync.Mutex
+	// made are the temporary files of this run, by path. Whatever else has
+	// such a name is somebody's own.
+	made map[string]struct{}
 }
 
+// maxMade bounds the temporary files that exist at once.
+const maxMade = 1024
+
+// Check implements guard.Rules.
 func (o *only) Check(c *guard.Call) guard.Verdict {
-	if !o.fits(&c.Target, c.Op) || c.Op == guard.Link && c.Other != nil && !o.fits(c.Other, c.Op) {
-		v := deny("install", "not a dependency folder, lock file or manifest")
-		v.Rule.Text = "a package install writes only dependency folders, lock files and, when it adds a package, manifests"
-		v.Rule.Lift = "make the change outside the sandbox, or set install_profile = \"off\" in " + policy.UserFile
+	if !o.may(c) {
+		return guard.Verdict{Decision: guard.Deny, Errno: unix.EACCES, Rule: o.names.Rule}
+	}
+	switch c.Op {
+	case guard.Remove:
+		o.forget(c.Target.Path())
+		return allow // to remove a name is no concern of inner
+	case guard.RenameTo:
+		v := o.inner.Check(c)
+		// A name that is taken and may not be replaced leaves all as it is.
+		if v.Decision == guard.Allow && c.Other != nil && (c.Flags&unix.RENAME_NOREPLACE == 0 || !c.Target.Exists) {
+			o.forget(c.Other.Path())
+		}
 		return v
 	}
 	return o.inner.Check(c)
 }
 
-// fits says whether the name is on the list. Objects without a name are not.
-func (o *only) fits(t *guard.Target, op guard.Op) bool {
+func (o *only) may(c *guard.Call) bool {
+	t := &c.Target
 	if t.Dir < 0 {
-		return op == guard.Link && t.Stat.Nlink == 0 // a nameless file of its own
+		return false // its name may be anything
+	}
+	if c.Op == guard.Link && !o.mayAlias(c.Other) {
+		return false
+	}
+	at, limited := o.place(t)
+	if !limited {
+		return true
 	}
 	path := t.Path()
-	for _, root := range o.roots {
-		if path == root {
-			return false
-		}
-		rest, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-		if !ok {
-			continue
-		}
-		for _, e := range elements(rest) {
-			if o.allowed[strings.ToLower(e)] {
-				return true
-			}
-		}
-		return o.temporary(strings.ToLower(t.Name))
+	other := uint32(0)
+	if c.Other != nil {
+		other = mode(c.Other)
 	}
+	switch at {
+	case policy.Below:
+		return true
+	case policy.Way:
+		return c.Op == guard.Mkdir
+	case policy.ListedFolder:
+		switch c.Op {
+		case guard.Mkdir, guard.Rename, guard.Remove:
+			return true
+		case guard.RenameTo:
+			return other == unix.S_IFDIR
+		}
+	case policy.ListedFile:
+		switch c.Op {
+		case guard.Create, guard.Open, guard.Truncate, guard.Remove:
+			return true
+		case guard.Mknod:
+			return regular(c.Mode)
+		case guard.Rename:
+			return true
+		case guard.RenameTo, guard.Link:
+			return other == unix.S_IFREG
+		}
+	case policy.Temporary:
+		switch c.Op {
+		case guard.Create:
+			return o.remember(path)
+		case guard.Mknod:
+			return regular(c.Mode) && o.remember(path)
+		case guard.Open, guard.Truncate:
+			return o.own(path)
+		case guard.Rename:
+			// The other half of the call asks whether its new name is listed.
+			return o.own(path) && c.Flags&unix.RENAME_EXCHANGE == 0
+		case guard.Remove:
+			return o.own(path)
+		}
+	}
+	return false
+}
+
+// place says where a name stands; false: in no place that is narrowed.
+func (o *only) place(t *guard.Target) (policy.Place, bool) {
+	path := t.Path()
+	root := ""
+	for _, r := range o.roots {
+		if len(r) > len(root) && policy.Inside(path, r) {
+			root = r
+		}
+	}
+	if root == "" {
+		return 0, false
+	}
+	for _, e := range o.exempt {
+		if len(e) > len(root) && policy.Inside(t.DirPath, e) {
+			return 0, false
+		}
+	}
+	return o.names.Place(strings.TrimPrefix(strings.TrimPrefix(path, root), "/")), true
+}
+
+// mayAlias says whether an object may get one more name: it could be written
+// by that.
+func (o *only) mayAlias(t *guard.Target) bool {
+	if t == nil {
+		return false
+	}
+	if t.Dir < 0 {
+		return t.Stat.Nlink == 0 // a nameless file of its own
+	}
+	at, limited := o.place(t)
+	switch {
+	case !limited, at == policy.Below, at == policy.ListedFile:
+		return true
+	case at == policy.Temporary:
+		return o.own(t.Path())
+	}
+	return false
+}
+
+func regular(mode uint32) bool { return mode&unix.S_IFMT == unix.S_IFREG || mode&unix.S_IFMT == 0 }
+
+func (o *only) own(path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.made[path]
+	return ok
+}
+
+// forget comes before the call: if that fails, the file is the run's no more.
+func (o *only) forget(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.made, path)
+}
+
+func (o *only) remember(path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.made[path]; !ok && len(o.made) >= maxMade {
+		return false
+	}
+	o.made[path] = struct{}{}
 	return true
 }
-
-// temporary: npm and pnpm write package-lock.json.12345 or
-// .package-lock.json-x, cargo Cargo.lockAbC, uv .tmpAbC, bun .lockb-x.tmp.
-func (o *only) temporary(name string) bool {
-	bare := strings.TrimPrefix(name, ".")
-	for _, n := range o.names {
-		if len(bare) > len(n) && strings.HasPrefix(bare, n) {
-			// A word that goes on is another name: targets, vendored.
-			next := bare[len(n)]
-			if strings.Contains(n, ".lock") || strings.HasSuffix(n, ".sum") || next == '.' || next == '-' || next == '_' || next == '~' {
-				return true
-			}
-		}
-	}
-	return strings.HasPrefix(name, ".tmp") || strings.HasPrefix(name, ".lockb-")
-}
-
-var _ guard.Rules = (*only)(nil)

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/guard/rules"
 )
@@ -180,30 +179,6 @@ func TestB19_CloneWithSettings(t *testing.T) {
 	watched = slices.DeleteFunc(watched, func(e guard.Event) bool { return !strings.HasPrefix(e.Rule.ID, "watch:") })
 	if len(watched) != 5 {
 		t.Errorf("watched %+v", watched)
-	}
-}
-
-// F9: a package install writes its folders, lock files and nothing else.
-func TestOnly(t *testing.T) {
-	w := newWorld(t, false)
-	script := `mkdir node_modules node_modules/a; echo x >node_modules/a/b; ln -s a node_modules/c; mv node_modules/a node_modules/d
-echo x >package-lock.json.123; mv package-lock.json.123 package-lock.json; echo x >.package-lock.json-9; mv .package-lock.json-9 package-lock.json
-mkdir -p target/debug .venv/bin; echo x >Cargo.lock; echo y >Cargo.lockAb12; mv Cargo.lockAb12 Cargo.lock; echo x >.tmpAb12; mv .tmpAb12 uv.lock; echo x >pnpm-lock.yaml; echo x >go.sum`
-	out, err, denied, _ := w.inside(w.ws, script, policy.InstallNames(false)...)
-	if err != nil || len(denied) > 0 {
-		t.Errorf("%v, denied %+v\n%s", err, denied, out)
-	}
-	for _, bad := range []string{
-		`echo x >src.js`, `mkdir d`, `ln -s x l`, `mv node_modules/d d`, `mv package-lock.json x`, `ln package-lock.json x`, `ln old node_modules/old`, `echo x >>old`, `echo x >package.json`,
-		`echo x >targets`, `echo x >.tmpX; mv .tmpX index.js`, `mkdir -p node_modules/a/.git/hooks; echo x >node_modules/a/.git/hooks/pre-commit`, `truncate -s0 old`,
-	} {
-		must(t, os.WriteFile(w.ws+"/old", nil, 0o644))
-		if out, err, denied, _ := w.inside(w.ws, bad, policy.InstallNames(false)...); err == nil || len(denied) == 0 {
-			t.Errorf("%s: %v, denied %+v\n%s", bad, err, denied, out)
-		}
-	}
-	if out, err, _, _ := w.inside(w.ws, `echo x >package.json; echo x >go.mod`, policy.InstallNames(true)...); err != nil {
-		t.Errorf("a manifest: %v\n%s", err, out)
 	}
 }
 

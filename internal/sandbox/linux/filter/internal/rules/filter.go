@@ -122,7 +122,7 @@ func highZero(arg int) Test { return Test{Arg: arg, High: true, Mask: ^uint32(0)
 func when(then Action, tests ...Test) Case { return Case{If: tests, Then: then} }
 
 // Filters are all that bawn has.
-func Filters() []Filter { return []Filter{Base(), NoInet(), Guard()} }
+func Filters() []Filter { return []Filter{Base(), NoInet(), Guard(), GuardRemovals()} }
 
 // Validate finds mistakes in the data that would otherwise weaken a filter
 // silently: a misspelt name, a second rule for a call, an action left out.

@@ -1,5 +1,14 @@
 package rules
 
+// GuardRemovals is Guard that also stops the calls that take names away, for
+// runs that may remove only some.
+func GuardRemovals() Filter {
+	f := Guard()
+	f.Name = "guardremovals"
+	f.Rules = append(f.Rules, Rule{Calls: "unlink unlinkat rmdir", Otherwise: Notify, Why: "takes a name away (F9)"})
+	return f
+}
+
 // Guard stops every call that could make, move or change a file by its name
 // and hands it to the name guard, which carries it out. Reading costs nothing.
 // It is stacked on Base, whose refusals are stronger, and which refuses the

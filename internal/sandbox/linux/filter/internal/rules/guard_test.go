@@ -15,6 +15,7 @@ func TestGuardJudges(t *testing.T) {
 	}
 	for _, a := range Arches {
 		m := compiled(t, Guard(), a)
+		removals := compiled(t, GuardRemovals(), a)
 		judge := func(name string, args [6]uint64, want Action) {
 			nr, ok := Number(name, a)
 			if !ok {
@@ -22,6 +23,13 @@ func TestGuardJudges(t *testing.T) {
 			}
 			if got := m.verdict(t, Call{a.Audit, nr, args}); got != want {
 				t.Errorf("%s %s(%x): %v, want %v", a.Name, name, args, got, want)
+			}
+			switch name {
+			case "unlink", "unlinkat", "rmdir":
+				want = Notify
+			}
+			if got := removals.verdict(t, Call{a.Audit, nr, args}); got != want {
+				t.Errorf("%s %s(%x) with removals: %v, want %v", a.Name, name, args, got, want)
 			}
 		}
 		for _, s := range Syscalls() {

@@ -10,14 +10,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"bawn"
+	"bawn/internal/sandbox/sandboxtest"
 )
 
 func TestConcurrent(t *testing.T) {
@@ -212,16 +216,44 @@ func openFiles(t *testing.T) int {
 // A program with cgo, threads that Go does not know, and children of its own.
 func TestInCgoProgram(t *testing.T) {
 	dir := hostDir(t)
-	binary := dir + "/embed"
-	build := exec.Command("go", "build", "-o", binary, "./testdata/embed")
-	build.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	for _, launcher := range []string{"native", "bwrap"} {
-		out, err := exec.CommandContext(deadline(t), binary, mkdir(t, dir, "ws"), launcher).CombinedOutput()
-		if err != nil || string(out) != "done\n" {
-			t.Errorf("%s: %v\n%s", launcher, err, out)
+	// The tester, and an ordinary user if that is root.
+	users := map[string]*syscall.Credential{"": nil}
+	if os.Getuid() == 0 {
+		u, err := sandboxtest.EnsureUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		users[u.HomeDir] = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	for name, flags := range map[string][]string{"plain": nil, "race": {"-race"}} {
+		binary := dir + "/embed-" + name
+		build := exec.Command("go", append(append([]string{"build"}, flags...), "-o", binary, "./testdata/embed")...)
+		build.Env = append(os.Environ(), "CGO_ENABLED=1")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
+		for home, as := range users {
+			for _, launcher := range []string{"native", "bwrap"} {
+				ws := mkdir(t, dir, name, launcher, "ws"+filepath.Base(home))
+				cmd := exec.CommandContext(deadline(t), binary, ws, launcher)
+				cmd.Dir, cmd.Env = "/", os.Environ()
+				if as != nil {
+					cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+					cmd.Env = append(cmd.Env, "HOME="+home)
+					if err := os.Chown(ws, int(as.Uid), int(as.Gid)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, err := cmd.CombinedOutput()
+				if err != nil || string(out) != "done\n" {
+					t.Errorf("%s, %s, home %q: %v\n%s", name, launcher, home, err, out)
+				}
+			}
 		}
 	}
 }

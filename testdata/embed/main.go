@@ -39,6 +39,15 @@ import (
 	"bawn"
 )
 
+// script waits for the other end of a pipe as well, which the name guard does
+// in its place until it is killed, and names are held afterwards.
+const script = `echo $0
+touch /etc/x 2>/dev/null && echo escaped
+mkfifo p$0
+timeout -s KILL 0.1 sh -c "exec 3>p$0" && echo opened
+mkdir d$0 && mkdir d$0/.git && echo x 2>/dev/null >d$0/.git/config && echo planted
+exit $0`
+
 func main() {
 	if C.start(4) != 0 {
 		log.Fatal("threads")
@@ -54,7 +63,7 @@ func main() {
 			if out, err := exec.Command("echo", fmt.Sprint(i)).Output(); err != nil || string(out) != want {
 				log.Fatalf("own child %d: %q, %v", i, out, err)
 			}
-			cmd := bawn.Command(context.Background(), p, "sh", "-c", "echo $0; touch /etc/x 2>/dev/null && echo escaped; exit $0", fmt.Sprint(i))
+			cmd := bawn.Command(context.Background(), p, "sh", "-c", script, fmt.Sprint(i))
 			out, err := cmd.Output()
 			if string(out) != want || cmd.ProcessState.ExitCode() != i {
 				log.Fatalf("command %d: %q, %v", i, out, err)

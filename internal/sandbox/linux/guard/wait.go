@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"errors"
 	"sync"
 	"time"
 	"unsafe"
@@ -15,9 +16,9 @@ import (
 // is killed or gets a signal, which it cannot act on itself while it waits for
 // the guard.
 
-// interrupt is the signal that ends a worker's wait: the Go runtime handles it
-// and does nothing, whoever sends it (it is the one for all-threads calls).
-const interrupt = unix.Signal(33)
+// interrupt is the signal that ends a worker's wait: the last one, which no
+// runtime or C library takes for itself (glibc does 32 and 33).
+const interrupt = unix.Signal(64)
 
 // errRestart makes the kernel deliver the caller's pending signal and run the
 // call again, or fail it with EINTR, as the signal's handler wants (ERESTARTSYS,
@@ -155,12 +156,18 @@ func (s *server) interruptAll() {
 	}
 }
 
-// letInterrupt makes interrupt end a system call instead of restarting it.
+// letInterrupt gives interrupt the handler that the Go runtime has for the
+// signal it sends to its own threads, in cgo programs as well: it does nothing
+// for a signal that nobody asked for. It ends a system call, which is not
+// restarted.
 func letInterrupt() error {
 	// struct sigaction of the kernel: handler, flags, restorer (amd64), mask.
 	var act [4]uintptr
-	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(interrupt), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0); errno != 0 {
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGURG), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0); errno != 0 {
 		return errno
+	}
+	if act[0] <= 1 { // SIG_DFL, SIG_IGN
+		return errors.New("the Go runtime handles no signals")
 	}
 	const restart = 0x10000000 // SA_RESTART
 	act[1] &^= restart

@@ -39,7 +39,7 @@ func ignoreSignals() error {
 // for it, not even a forged fault that the runtime would take for its own.
 func resetSignals() {
 	for sig := uintptr(1); sig <= 64; sig++ {
-		if sig == uintptr(unix.SIGURG) || sig == sigSetxid {
+		if sig == uintptr(unix.SIGURG) {
 			continue // the runtime's own, harmless from anyone else
 		}
 		var act [8]uintptr // room for any struct sigaction; the handler comes first
@@ -51,7 +51,4 @@ func resetSignals() {
 	}
 }
 
-const (
-	sigIgn    = 1
-	sigSetxid = 33
-)
+const sigIgn = 1

@@ -41,6 +41,20 @@ func printDenials(r session.Result) {
 	}
 }
 
+// maxUnheldLines is how many changed names a run tells about.
+const maxUnheldLines = 16
+
+// printUnheld says what a run without the name guard did to protected names.
+func printUnheld(r session.Result) {
+	for i, n := range r.Unheld {
+		if i == maxUnheldLines {
+			warn("and %d more such names", len(r.Unheld)-i)
+			return
+		}
+		warn("%s appeared or changed during this run, which had no name guard: %s; look at it before you go on", printable(n.Path), n.Rule.Text)
+	}
+}
+
 // printWatched says in one line which names the command wrote that run code
 // outside later.
 func printWatched(r session.Result) {

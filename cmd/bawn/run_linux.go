@@ -68,6 +68,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	printUnheld(res)
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
 	}
@@ -98,7 +99,7 @@ func canGuard(f *runFlags, s *settings) bool {
 		return false
 	}
 	if err := guard.Supported(); err != nil {
-		warn("%v: names that do not exist yet are not held", err)
+		warn("%v: names that do not exist yet are not held, those that appear are told at the end", err)
 		return false
 	}
 	return true

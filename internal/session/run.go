@@ -42,11 +42,22 @@ type Result struct {
 	Denials     []Denial
 	Watched     []sandbox.NameEvent // written names that run code outside later
 	MoreDenials int                 // of those, how many are only counted
+	// Unheld are protected names that appeared or changed during a run
+	// without the name guard. Whatever runs there runs outside the sandbox.
+	Unheld []sandbox.KnownName
 }
 
 // Run starts the command and waits for it. An error means that nothing ran.
 // When ctx ends, so does the sandbox and everything in it.
 func Run(ctx context.Context, o Options) (Result, error) {
+	u := newUnheld(sandbox.Unheld(o.Policy, o.Host))
+	res, err := run(ctx, o)
+	// By now all that could write is dead.
+	res.Unheld = u.changed()
+	return res, err
+}
+
+func run(ctx context.Context, o Options) (Result, error) {
 	var err error
 	if o.Stdio, err = Streams(o.Stdio, o.Command.TTY, o.Foreground); err != nil {
 		return Result{}, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,11 +62,23 @@ func Install(removals bool) (listener int, err error) {
 	return -1, fmt.Errorf("name guard: load its filter: %w", errno)
 }
 
-// Supported says why Install would fail here, or nil, without a filter on
-// anything that runs on: the kernel reads the flags before the program, which
-// is missing. Whether another listener stands above can only be found out by
-// trying, on a thread that ends with it.
+var probed struct {
+	sync.Once
+	err error
+}
+
+// Supported says why Install would fail here, or nil. It finds out once: a
+// process does not lose a listener above it, and one that gets one later is
+// refused by Install itself.
 func Supported() error {
+	probed.Do(func() { probed.err = probe() })
+	return probed.err
+}
+
+// probe leaves no filter on anything that runs on: the kernel reads the flags
+// before the program, which is missing. Whether another listener stands above
+// can only be found out by trying, on a thread that ends with it.
+func probe() error {
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0); errno != unix.EFAULT {
 		return &Unsupported{Err: errno}

@@ -40,15 +40,16 @@ func main() {
 	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
 	srt := flag.String("srt", "", "path of sandbox-runtime's srt, to compare the network with")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
-	only := flag.String("only", "", "one section alone: start, paths, memory, init, network or work")
+	only := flag.String("only", "", "one section: start, paths, memory, init, network, names or work")
+	pairs := flag.Int("pairs", 7, "interleaved pairs of each row of the name guard")
 	flag.Parse()
-	if err := run(*runs, *long, *srt, *only); err != nil {
+	if err := run(*runs, *pairs, *long, *srt, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(runs int, long bool, srt, only string) error {
+func run(runs, pairs int, long bool, srt, only string) error {
 	base := ""
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
@@ -68,28 +69,30 @@ func run(runs int, long bool, srt, only string) error {
 		return err
 	}
 	facts()
-	known := only == ""
-	for _, section := range []struct {
+	found := false
+	for _, s := range []struct {
 		name string
+		long bool
 		run  func() error
 	}{
-		{"start", func() error { return b.start(runs) }},
-		{"paths", func() error { return b.paths(runs / 2) }},
-		{"memory", b.memory},
-		{"init", b.packageInit},
-		{"network", func() error { return b.network(5, srt) }},
-		{"work", b.work},
+		{"start", false, func() error { return b.start(runs) }},
+		{"paths", false, func() error { return b.paths(runs / 2) }},
+		{"memory", false, b.memory},
+		{"init", false, b.packageInit},
+		{"network", false, func() error { return b.network(5, srt) }},
+		{"names", true, func() error { return b.names(pairs) }},
+		{"work", true, b.work},
 	} {
-		if only != "" && section.name != only || only == "" && section.name == "work" && !long {
+		if only != "" && only != s.name || only == "" && s.long && !long {
 			continue
 		}
-		known = true
-		if err := section.run(); err != nil {
+		found = true
+		if err := s.run(); err != nil {
 			return err
 		}
 	}
-	if !known {
-		return fmt.Errorf("unknown section %q", only)
+	if !found {
+		return fmt.Errorf("no section %q", only)
 	}
 	return nil
 }

@@ -4,28 +4,39 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 )
 
-// work compares runs of several seconds inside and outside, start-up taken
-// off: what the boundary costs while a command works.
-func (b *bench) work() error {
-	home := filepath.Join(b.dir, "home")
+// repo is a copy of this repository with its dependencies in it, in the home
+// of the bench.
+func (b *bench) repo() (home, ws string, err error) {
+	home = filepath.Join(b.dir, "home")
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	ws := filepath.Join(home, "src", "repo")
+	ws = filepath.Join(home, "src", "repo")
+	if _, err := os.Stat(ws); err == nil {
+		return home, ws, nil
+	}
 	src := string(root[:len(root)-1])
+	if err := os.MkdirAll(filepath.Dir(ws), 0o755); err != nil {
+		return "", "", err
+	}
 	if out, err := exec.Command("cp", "-r", src, ws).CombinedOutput(); err != nil {
-		return fmt.Errorf("copy: %w: %s", err, out)
+		return "", "", fmt.Errorf("copy: %w: %s", err, out)
+	}
+	// Of a linked worktree .git is a file that names the original.
+	if err := os.RemoveAll(filepath.Join(ws, ".git")); err != nil {
+		return "", "", err
 	}
 	vendor := exec.Command("go", "mod", "vendor")
 	vendor.Dir = ws
 	if out, err := vendor.CombinedOutput(); err != nil {
-		return fmt.Errorf("vendor: %w: %s", err, out)
+		return "", "", fmt.Errorf("vendor: %w: %s", err, out)
 	}
 	for _, args := range [][]string{
 		{"init", "-q"}, {"-c", "user.name=b", "-c", "user.email=b@b", "add", "-A"},
@@ -34,8 +45,18 @@ func (b *bench) work() error {
 		git := exec.Command("git", args...)
 		git.Dir, git.Env = ws, environ(home, ws)
 		if out, err := git.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %v: %w: %s", args, err, out)
+			return "", "", fmt.Errorf("git %v: %w: %s", args, err, out)
 		}
+	}
+	return home, ws, nil
+}
+
+// work compares runs of several seconds inside and outside, start-up taken
+// off: what the boundary costs while a command works.
+func (b *bench) work() error {
+	home, ws, err := b.repo()
+	if err != nil {
+		return err
 	}
 	env := append(environ(home, ws), "GOFLAGS=-mod=vendor -buildvcs=false", "GOTOOLCHAIN=local")
 	jobs := []struct{ name, text string }{

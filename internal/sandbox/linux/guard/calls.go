@@ -177,9 +177,12 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		c = Call{PID: w.pid(), Op: RenameTo, Flags: uint64(flags), Target: *p[1], Other: p[0]}
 		v := w.check(&c)
 		if v.err == 0 && v.Decision == Vet {
-			if exchange || flags&unix.RENAME_NOREPLACE != 0 && dst.Exists {
+			switch {
+			case exchange:
 				v.err = w.deny(&c, v.Verdict, "")
-			} else {
+			case flags&unix.RENAME_NOREPLACE != 0 && dst.Exists:
+				v.err = unix.EEXIST // mv asks so first
+			default:
 				v.err = w.vetRename(&c, v.Verdict)
 			}
 		}

@@ -35,6 +35,13 @@ func (w *worker) check(c *Call) outcome {
 		w.watched(c, v)
 	case v.Decision == Vet && v.Vet != nil && regular && (c.Op == RenameTo || c.Op == Link):
 	case v.Decision == Fixed && (c.Op == Create || c.Op == Open):
+	case v.Decision == Held && (c.Op == Create || c.Op == Open):
+	case v.Decision == Held && c.Op == Rename:
+		content, ok := w.held.find(&c.Target.Stat)
+		if !ok {
+			return outcome{v, w.deny(c, v, "another program made it")}
+		}
+		closeFD(content)
 	default:
 		return outcome{v, w.deny(c, v, "")}
 	}

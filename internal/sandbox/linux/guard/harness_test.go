@@ -173,6 +173,8 @@ func (r testRules) Check(c *Call) Verdict {
 		}}
 	case c.Target.Name == "fixed" && (c.Op == Create || c.Op == Open):
 		return Verdict{Decision: Fixed, Rule: rule, Content: []byte("right\n")}
+	case c.Target.Name == "held" && (c.Op == Create || c.Op == Open || c.Op == Rename):
+		return Verdict{Decision: Held, Rule: rule}
 	case c.Target.Name == "watched":
 		return Verdict{Decision: Allow, Rule: rule}
 	}

@@ -341,11 +341,13 @@ func drawOp(t *rapid.T) modelOp {
 	return o
 }
 
-// noName reports that both calls were refused, if for another reason, to make
-// or move names in /proc, where there can be none.
+// noName reports that both calls were refused, if for another reason, to make,
+// move or remove names in /proc, where there can be none.
 func (o modelOp) noName(free, guarded string) bool {
 	refused := func(s string) bool { return s == unix.EPERM.Error() || s == unix.EACCES.Error() }
-	return strings.HasPrefix(o.A+o.B, "/proc/self/fd/") && refused(free) && refused(guarded)
+	// To remove one there is refused for what it is, or before that is seen.
+	kind := o.Kind == "unlinkat" && (free == unix.ENOTDIR.Error() || free == unix.EISDIR.Error())
+	return strings.HasPrefix(o.A+o.B, "/proc/self/fd/") && (refused(free) || kind) && refused(guarded)
 }
 
 // agentPair is a model agent on either side.

@@ -108,6 +108,8 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32) (r result, again bo
 			err = v.err
 		case v.Decision == Fixed:
 			fd, err = w.openFixed(&f, v.Verdict, flags)
+		case v.Decision == Held:
+			fd, err = w.openHeld(&f, v.Verdict, flags)
 		default:
 			fd, err = w.reopen(f.obj, clean)
 		}
@@ -141,6 +143,10 @@ func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool)
 	v := w.check(&c)
 	if v.err != 0 {
 		return failed(v.err), false
+	}
+	if v.Decision == Held {
+		fd, err := w.createHeld(&t, flags, mode)
+		return result{fd, flags, err}, err == unix.EEXIST && flags&unix.O_EXCL == 0
 	}
 	if v.Decision == Fixed {
 		fd, err := w.createFixed(&t, v.Verdict, flags, mode)

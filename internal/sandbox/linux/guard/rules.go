@@ -94,6 +94,11 @@ const (
 	// serves files that a tool writes in place with one right content. A file
 	// that exists with another content is denied.
 	Fixed
+	// Held is for Create: the name gets an empty file, and what the caller
+	// writes is kept apart until a Vet takes it from there. It serves names
+	// that a tool on the host renames without looking. Open is allowed if the
+	// file is one made so in this run, and so is Rename.
+	Held
 )
 
 // Verdict is the answer to a Call.

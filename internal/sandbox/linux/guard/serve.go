@@ -51,6 +51,7 @@ type server struct {
 	workers int
 	parked  int
 	waits   waits
+	held    heldFiles
 	ended   error         // before done
 	done    chan struct{} // closed at the end
 	all     sync.WaitGroup
@@ -93,6 +94,7 @@ func Serve(listener int, rules Rules, report func(Event)) error {
 		return s.ended // workers may still be in a call: their descriptors stay
 	}
 	s.all.Wait()
+	s.held.close()
 	for _, fd := range [...]int{s.fds, s.proc, listener} {
 		unix.Close(fd)
 	}

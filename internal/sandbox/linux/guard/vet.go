@@ -18,6 +18,10 @@ const maxVet = 1 << 20
 // vet reads the file held by obj and asks about its content.
 func (w *worker) vet(c *Call, v Verdict, obj int) ([]byte, unix.Errno) {
 	limit := min(v.MaxSize, maxVet)
+	if content, ok := w.held.find(&c.Other.Stat); ok {
+		defer closeFD(content)
+		obj = content
+	}
 	fd, err := w.reopen(obj, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != 0 {
 		return nil, err

@@ -156,19 +156,24 @@ func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
 	return deny(LiftPointer, pointerText)
 }
 
-// lock: the host's git renames its own config.lock to config without looking.
-// So nothing may come into that name but a new file, nothing out of it but to
-// its own config, and what is there, which may be the host's, is not opened.
+// lock: the host's git renames its own config.lock to config without looking,
+// even if the command has removed that and made another. So nothing comes into
+// that name but an empty file, whose content the guard holds until the rename
+// to its own config; what is there, which may be the host's, is not opened.
 func (r *rules) lock(c *guard.Call, key string) guard.Verdict {
 	if r.lifted[LiftConfig] {
 		return allow
 	}
 	switch c.Op {
-	case guard.Create:
-		return allow
+	case guard.Create, guard.Open:
+		v := deny(LiftConfig, configText)
+		v.Decision = guard.Held
+		return v
 	case guard.Rename:
 		if o := c.Other; o != nil && o.DirPath == c.Target.DirPath && o.Name+".lock" == key && c.Flags&unix.RENAME_EXCHANGE == 0 {
-			return allow
+			v := deny(LiftConfig, configText)
+			v.Decision = guard.Held
+			return v
 		}
 	}
 	return deny(LiftConfig, configText)

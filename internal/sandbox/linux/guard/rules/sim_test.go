@@ -26,6 +26,7 @@ type sim struct {
 	rules  guard.Rules
 	denied []string // ids of the rules that refused
 	seen   []string // ids of the rules that were reported
+	held   map[uint64]*[]byte
 }
 
 func newSim(t testing.TB, c rules.Config) *sim { return &sim{t: t, rules: rules.New(c)} }
@@ -73,6 +74,8 @@ func (s *sim) ask(c *guard.Call) (guard.Verdict, error) {
 			s.seen = append(s.seen, v.Rule.ID)
 		}
 		return v, nil
+	case v.Decision == guard.Held && (c.Op == guard.Create || s.held[c.Target.Stat.Ino] != nil && (c.Op == guard.Open || c.Op == guard.Rename)):
+		return v, nil
 	case v.Decision == guard.Vet && (c.Op == guard.RenameTo || c.Op == guard.Link) && regular,
 		v.Decision == guard.Fixed && (c.Op == guard.Create || c.Op == guard.Open):
 		return v, nil
@@ -113,6 +116,22 @@ func (s *sim) put(path, content string, flags int) error {
 		return err
 	}
 	defer f.Close()
+	if v.Decision == guard.Held {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return err
+		}
+		if s.held == nil {
+			s.held = map[uint64]*[]byte{}
+		}
+		old := []byte{}
+		if s.held[st.Ino] != nil && flags&unix.O_APPEND != 0 {
+			old = *s.held[st.Ino]
+		}
+		text := append(old, content...)
+		s.held[st.Ino] = &text
+		return nil
+	}
 	_, err = f.WriteString(content)
 	return err
 }
@@ -227,6 +246,10 @@ func (s *sim) move(from, to string, flags uint) error {
 			f.Close()
 			if err != nil {
 				return err
+			}
+			if text := s.held[o.Stat.Ino]; text != nil {
+				data = *text
+				delete(s.held, o.Stat.Ino)
 			}
 			if int64(len(data)) > v.MaxSize {
 				return s.refuse(v, &c, errors.New("too large"))

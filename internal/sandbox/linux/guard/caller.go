@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -108,11 +109,30 @@ type status struct {
 
 // status reads it anew each time: the caller may change all of it at will.
 // What cannot be read is as strict as can be.
-func (w *worker) status() status { return w.statusIn(w.text[:]) }
+func (w *worker) status() status { return parseStatus(w.callerStatus()) }
 
-func (w *worker) statusIn(buf []byte) status {
+// callerStatus keeps the file of the last caller open: read again, it tells
+// about now, and nothing once that thread is gone, whoever has its number.
+func (w *worker) callerStatus() ([]byte, error) {
+	if w.statusFD >= 0 && w.statusOf == w.pid() {
+		n, err := raw(unix.SYS_PREAD64, uintptr(w.statusFD), uintptr(unsafe.Pointer(&w.text[0])), uintptr(len(w.text)), 0)
+		if err == nil && n > 0 {
+			return w.text[:n], nil
+		}
+	}
+	closeFD(w.statusFD)
+	var err error
+	if w.statusFD, err = w.procOpen("status", unix.O_RDONLY); err != nil {
+		w.statusFD = -1
+		return nil, err
+	}
+	w.statusOf = w.pid()
+	n, err := readFD(w.statusFD, w.text[:])
+	return w.text[:max(n, 0)], err
+}
+
+func parseStatus(text []byte, err error) status {
 	s := status{umask: 0o777}
-	text, err := w.procRead("status", buf)
 	if err != nil {
 		return s
 	}

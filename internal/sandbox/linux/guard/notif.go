@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -53,9 +54,16 @@ func ioctl(fd int, request uintptr, arg unsafe.Pointer) unix.Errno {
 	return errno
 }
 
+// burst is how long the next call of a burst is waited for in the way that
+// keeps this thread its processor of Go's scheduler: to give it up and take it
+// again wakes other threads each time. Whatever stops all threads, as garbage
+// collection, waits that long at most.
+const burst = 200 * time.Microsecond
+
 // receive waits for a call. ENOENT: its caller was killed, or none is left.
 func receive(fd int, n *notification) unix.Errno {
 	*n = notification{}
+	_ = ready(fd, unix.POLLIN, burst)
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlRecv, uintptr(unsafe.Pointer(n)))
 	return errno
 }
@@ -83,10 +91,10 @@ func respondFD(fd int, id uint64, file, flags int) unix.Errno {
 
 // hangup reports whether nobody is left who could call.
 func hangup(fd int) bool {
-	return ready(fd, 0)&unix.POLLHUP != 0
+	return ready(fd, 0, 0)&unix.POLLHUP != 0
 }
 
 // queued reports whether another call waits to be received.
 func queued(fd int) bool {
-	return ready(fd, unix.POLLIN)&unix.POLLIN != 0
+	return ready(fd, unix.POLLIN, 0)&unix.POLLIN != 0
 }

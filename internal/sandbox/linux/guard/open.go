@@ -38,27 +38,39 @@ func (w *worker) open(dirfd int32, addr uint64, flags int, mode uint32) result {
 	if flags&unix.O_CREAT != 0 || flags&oTmpfile != 0 {
 		w.adoptUmask()
 	}
+	create := flags&unix.O_CREAT != 0 && flags&oTmpfile == 0
+	making := create
 	for range maxTries {
-		r, again := w.tryOpen(p, flags, mode)
+		r, again := w.tryOpen(p, flags, mode, create, making)
 		if !again {
 			return r
 		}
+		making = create && !making
 	}
 	return failed(unix.EBUSY)
 }
 
-// tryOpen opens once; again: what it saw has changed.
-func (w *worker) tryOpen(p prepared, flags int, mode uint32) (r result, again bool) {
-	w.names.RLock()
+// tryOpen opens once. making: it holds the names still and can make the file,
+// else only open what is there. again: it was the other case, or what it saw
+// has changed.
+func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool) (r result, again bool) {
 	locked := true
 	unlock := func() {
-		if locked {
+		switch {
+		case !locked:
+		case making:
+			w.names.Unlock()
+		default:
 			w.names.RUnlock()
-			locked = false
 		}
+		locked = false
+	}
+	if making {
+		w.names.Lock()
+	} else {
+		w.names.RLock()
 	}
 	defer unlock()
-	create := flags&unix.O_CREAT != 0 && flags&oTmpfile == 0
 	exclusive := create && flags&unix.O_EXCL != 0
 	k := walk{w: w}
 	f, err := k.find(p.base, p.path, flags&unix.O_NOFOLLOW == 0 && !exclusive, create)
@@ -71,8 +83,16 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32) (r result, again bo
 		if !create {
 			return failed(unix.ENOENT), false
 		}
-		unlock()
+		if special(f.name) {
+			return failed(unix.ENOENT), false
+		}
+		if !making {
+			return result{}, true
+		}
 		return w.create(&f, flags, mode)
+	}
+	if making && !exclusive {
+		return result{}, true
 	}
 	switch {
 	case exclusive:
@@ -131,14 +151,10 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32) (r result, again bo
 	return result{fd, flags, err}, false
 }
 
-// create makes the file at a place where nothing was.
+// create makes the file at a place where nothing is.
 func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool) {
-	w.names.Lock()
-	defer w.names.Unlock()
-	t := w.target(f.dir, f.name)
-	if t.Exists {
-		return result{}, true
-	}
+	t := Target{Dir: f.dir, Name: f.name}
+	t.DirPath, _ = w.pathOf(f.dir)
 	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}
 	v := w.check(&c)
 	if v.err != 0 {

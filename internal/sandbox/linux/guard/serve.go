@@ -22,6 +22,8 @@ const (
 	tick = 2 * time.Millisecond
 	// spareProcs: see Serve.
 	spareProcs = 8
+	// queueLook is how many calls go by between looks whether others wait.
+	queueLook = 4
 	// idleTicks without a call end the ticking.
 	idleTicks = 25
 )
@@ -116,9 +118,10 @@ func (s *server) end(err error) {
 // worker is a thread that answers calls.
 type worker struct {
 	*server
-	capable bool // has CAP_SYS_PTRACE
-	umask   int  // of this thread
-	req     notification
+	capable            bool // has CAP_SYS_PTRACE
+	umask              int  // of this thread
+	req                notification
+	statusOf, statusFD int // see callerStatus
 	// Room for what is read, so that answering makes little garbage: each
 	// collection of it would wake other threads.
 	path [pathMax]byte
@@ -129,7 +132,8 @@ type worker struct {
 // work runs a worker on a thread of its own, which ends with it.
 func (s *server) work() {
 	runtime.LockOSThread()
-	w := &worker{server: s, umask: -1}
+	w := &worker{server: s, umask: -1, statusFD: -1}
+	defer func() { closeFD(w.statusFD) }()
 	if err := w.confine(); err != nil {
 		s.end(fmt.Errorf("name guard: confine a thread: %w", err))
 		return
@@ -209,7 +213,7 @@ func (w *worker) serveWhileNeeded() bool {
 		if !w.ticking.Load() && w.ticking.CompareAndSwap(false, true) {
 			w.wake <- struct{}{}
 		}
-		if alone && queued(w.fd) {
+		if n := w.calls.Load(); alone && n%queueLook == 0 && queued(w.fd) {
 			w.recruit()
 		}
 		w.answer()

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -86,11 +87,11 @@ func readProcess(pid int, addr uint64, buf []byte) (int, error) {
 	return raw(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 }
 
-// ready asks which of the wanted events a descriptor has now.
-func ready(fd int, events int16) int16 {
+// ready asks which of the wanted events a descriptor has, or gets in that time.
+func ready(fd int, events int16, wait time.Duration) int16 {
 	p := unix.PollFd{Fd: int32(fd), Events: events}
-	var zero unix.Timespec
-	n, err := raw(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&zero)), 0, 0)
+	limit := unix.NsecToTimespec(wait.Nanoseconds())
+	n, err := raw(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&limit)), 0, 0)
 	if err != nil || n == 0 {
 		return 0
 	}

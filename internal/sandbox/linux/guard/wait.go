@@ -118,7 +118,7 @@ func (w *wait) reason() unix.Errno {
 		return unix.EINTR
 	}
 	var text [4096]byte
-	s := w.w.statusIn(text[:])
+	s := parseStatus(w.w.procRead("status", text[:])) // not by what the worker keeps
 	own, shared := s.ownPending&^s.blocked != 0, s.sharedPending&^s.blocked != 0
 	switch {
 	case own, shared && s.threads == 1:

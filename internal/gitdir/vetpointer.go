@@ -52,8 +52,8 @@ func VetWorktree(g, value string, within func(path string) bool) bool {
 // PointerFor returns what git would write to dir/.git for a new submodule or
 // linked worktree: git writes it in place, before most of what it points to.
 // What is there already is returned again if it points back. False: no git
-// directory waits for dir. linked are directories below worktrees/ of a
-// guarded git directory, the latest first.
+// directory waits for dir. linked are directories below worktrees/ or modules/
+// of a guarded git directory that the run made, the latest first.
 func PointerFor(dir string, linked []string, within func(path string) bool) ([]byte, bool) {
 	if have, err := readRegular(dir+"/.git", maxPointer); err == nil && VetPointer(dir, have, within) == nil {
 		return have, true
@@ -63,8 +63,24 @@ func PointerFor(dir string, linked []string, within func(path string) bool) ([]b
 			return []byte("gitdir: " + g + "\n"), true
 		}
 	}
-	g, ok := moduleFor(dir)
-	if !ok || !within(g) {
+	modules, name, ok := moduleFor(dir)
+	if !ok {
+		return nil, false
+	}
+	g := modules + "/" + name
+	// A submodule may have another name (add --name): git writes the pointer
+	// again once its directory is there, and no working folder is in it yet.
+	for _, l := range linked {
+		if strings.HasPrefix(l, modules+"/") && looksLikeGitDir(l) && worktreeOf(l) == "" {
+			g = l
+			break
+		}
+	}
+	at := g // as far as it exists, no link may be in it
+	for !exists(at) {
+		at = filepath.Dir(at)
+	}
+	if _, ok := realDir("/", at); !ok || !within(g) {
 		return nil, false
 	}
 	rel, err := filepath.Rel(dir, g)
@@ -119,11 +135,11 @@ func worktreeOf(g string) string {
 
 // moduleFor is the place of the git directory of the submodule in dir, by the
 // repository around it: its name is in .gitmodules, else it is the path.
-func moduleFor(dir string) (string, bool) {
+func moduleFor(dir string) (modules, name string, ok bool) {
 	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
 		if g, ok := gitDirOf(up); ok {
 			path := strings.TrimPrefix(dir[len(up):], "/")
-			name := path
+			name = path
 			if data, err := readRegular(up+"/.gitmodules", maxConfig); err == nil {
 				if entries, err := ParseConfig(data); err == nil {
 					for i := range entries {
@@ -133,19 +149,10 @@ func moduleFor(dir string) (string, bool) {
 					}
 				}
 			}
-			if name == "" || filepath.Clean("/"+name) != "/"+name {
-				return "", false
-			}
-			module := g + "/modules/" + name
-			at := module // as far as it exists, no link may be in it
-			for !exists(at) {
-				at = filepath.Dir(at)
-			}
-			_, ok := realDir("/", at)
-			return module, ok
+			return g + "/modules", name, name != "" && filepath.Clean("/"+name) == "/"+name
 		}
 		if up == "/" || up == "." {
-			return "", false
+			return "", "", false
 		}
 	}
 }

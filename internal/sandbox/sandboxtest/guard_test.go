@@ -86,6 +86,15 @@ var threats = []threat{
 	{"HEAD broken and a bare layout in the root", "", `echo x >.git/HEAD; { evil; printf '\tworktree = %s\n' "$PWD"; } >config; layout .`, "git status", false},
 	{"directory of a worktree made a repository", "git worktree add -q wt", `rm -f .git/worktrees/wt/commondir; layout .git/worktrees/wt; evil >.git/worktrees/wt/config`, "git -C wt status", true},
 	{"submodule's pointer replaced by a repository", subSetup, `rm -f sub/.git; layout sub/.git; evil >sub/.git/config`, "git -C sub status", true},
+	{"branch of a submodule made its repository", subSetup, `g=.git/modules/sub; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$g/refs/heads/config; rm $g/HEAD; mkdir d
+layout $g/refs/heads; echo "gitdir: $PWD/$g/refs/heads" >p; mv p d/.git; echo "gitdir: $PWD/$g/refs/heads" >d/.git`, "git -C d status", false},
+	{"log of a submodule made its repository", subSetup, `g=.git/modules/sub; mkdir $g/logs/x; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$g/logs/x/config; rm $g/HEAD; mkdir d
+layout $g/logs/x; echo "gitdir: $PWD/$g/logs/x" >p; mv p d/.git`, "git -C d status", false},
+	{"pointer to any module", subSetup + evilCopy + "mv other .git/modules/evil", `mkdir d; echo "gitdir: ../.git/modules/evil" >d/.git; echo "gitdir: ../.git/modules/evil" >p; mv p d/.git`, "git -C d status", false},
+	{"pointer of --separate-git-dir", evilCopy, `mkdir d; git init -q --separate-git-dir "$PWD/other" d; echo "gitdir: $PWD/other" >d/.git`, "git -C d status", false},
+	{"absorbed with a setting", "git init -q n; git -C n commit -q --allow-empty -m x; git -C n config include.path ../inc", `git submodule --quiet add ./n n; git submodule absorbgitdirs; mkdir -p .git/modules; mv n/.git .git/modules/n; evil >.git/modules/inc; git --git-dir .git/modules/n config core.worktree ../../../n; echo "gitdir: ../.git/modules/n" >n/.git`, "git -C n status", false},
+	{"absorbed with a hidden repository", "", `git init -q n; git -C n commit -q --allow-empty -m x; mkdir n/.git/foo d; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >n/.git/foo/config; mkdir -p .git/modules; mv -T n/.git .git/modules/n
+layout .git/modules/n/foo; echo "gitdir: $PWD/.git/modules/n/foo" >p; mv p d/.git`, "git -C d status", false},
 	{"sample hook renamed", "", `git init -q n; hook | put n/.git/hooks/x.sample; mv n/.git/hooks/x.sample n/.git/hooks/post-checkout; ln n/.git/hooks/x.sample n/.git/hooks/post-checkout`, "git -C n commit -q --allow-empty -m x; git -C n " + checkout[4:], false},
 	{"config through a kept descriptor", "", `git init -q n; exec 3>x; cat n/.git/config >&3; mv -f x n/.git/config; evil >&3`, "git -C n status", false},
 	{"config reopened", "", `exec 3<.git/config; evil >>/proc/self/fd/3; exec 4>>.git/config; evil >&4`, "git status", true},

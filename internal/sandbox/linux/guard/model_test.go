@@ -70,6 +70,9 @@ func modelAgent() {
 		var r modelReply
 		for _, o := range ops {
 			r.Results = append(r.Results, o.run())
+			if tooDeep() {
+				break
+			}
 		}
 		for i := range modelSlots {
 			unix.Close(slotBase + i)
@@ -80,6 +83,21 @@ func modelAgent() {
 		empty()
 		must(out.Encode(r))
 	}
+}
+
+// tooDeep reports that the next call could reach below PATH_MAX, where the
+// kernel knows no path of a folder and the guard refuses all.
+func tooDeep() bool {
+	at := func(link string) bool {
+		path, err := os.Readlink("/proc/self/" + link)
+		return err != nil || len(path) > 2000
+	}
+	for i := range modelSlots {
+		if at("fd/" + strconv.Itoa(slotBase+i)) {
+			return true
+		}
+	}
+	return at("cwd")
 }
 
 func cstr(s string) uintptr {
@@ -347,7 +365,8 @@ func (o modelOp) noName(free, guarded string) bool {
 	refused := func(s string) bool { return s == unix.EPERM.Error() || s == unix.EACCES.Error() }
 	// To remove one there is refused for what it is, or before that is seen.
 	kind := o.Kind == "unlinkat" && (free == unix.ENOTDIR.Error() || free == unix.EISDIR.Error())
-	return strings.HasPrefix(o.A+o.B, "/proc/self/fd/") && (refused(free) || kind) && refused(guarded)
+	const fds = "/proc/self/fd/"
+	return (strings.HasPrefix(o.A, fds) || strings.HasPrefix(o.B, fds)) && (refused(free) || kind) && refused(guarded)
 }
 
 // agentPair is a model agent on either side.
@@ -419,7 +438,11 @@ func TestModel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, o := range ops {
+				if len(r[0].Results) != len(r[1].Results) {
+					t.Fatalf("%d calls, guarded %d", len(r[0].Results), len(r[1].Results))
+				}
+				for i := range r[0].Results {
+					o := ops[i]
 					free, guarded := r[0].Results[i], r[1].Results[i]
 					if free != guarded && !o.noName(free, guarded) {
 						t.Fatalf("call %d %v: %q, guarded %q", i, o, free, guarded)
@@ -428,7 +451,7 @@ func TestModel(t *testing.T) {
 						fine++
 					}
 				}
-				total += len(ops)
+				total += len(r[0].Results)
 				if a, b := strings.Join(r[0].Tree, "\n"), strings.Join(r[1].Tree, "\n"); a != b {
 					t.Fatalf("trees differ:\n%s\nguarded:\n%s", a, b)
 				}

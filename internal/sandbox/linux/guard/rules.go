@@ -113,8 +113,10 @@ type Verdict struct {
 	// MaxSize bounds what Vet is given, in bytes; a larger file is denied.
 	// More than 1 MiB is taken as 1 MiB, 0 as an empty file.
 	MaxSize int64
-	// Content of a Fixed file.
+	// Content of a Fixed file. Replace: an existing one of another content,
+	// and of one name, gets it.
 	Content []byte
+	Replace bool
 }
 
 // Rules decides. While Check runs no call inside can make, move or link a name

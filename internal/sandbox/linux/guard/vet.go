@@ -98,21 +98,14 @@ func writeNew(dir int, name string, content []byte, mode uint32) unix.Errno {
 		return errnoOf(e)
 	}
 	defer closeFD(fd)
-	for len(content) > 0 && e == nil {
-		var n int
-		n, e = unix.Write(fd, content)
-		content = content[max(n, 0):]
-		if e == unix.EINTR {
-			e = nil
-		}
+	err := writeAll(fd, content)
+	if err == 0 {
+		err = errnoOf(unix.Fchmod(fd, mode))
 	}
-	if e == nil {
-		e = unix.Fchmod(fd, mode)
-	}
-	if e != nil {
+	if err != 0 {
 		_ = unix.Unlinkat(dir, name, 0)
 	}
-	return errnoOf(e)
+	return err
 }
 
 // createFixed makes a file with its one right content, and gives the caller a
@@ -135,11 +128,38 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 	if err != 0 && err != unix.EFBIG {
 		return -1, err
 	}
-	if err == unix.EFBIG || !bytes.Equal(have, v.Content) {
+	switch {
+	case err == 0 && bytes.Equal(have, v.Content):
+	case v.Replace && f.st.Nlink == 1:
+		if err := w.rewrite(f.obj, v.Content); err != 0 {
+			return -1, err
+		}
+	default:
 		t := f.target(w)
 		return -1, w.deny(&Call{PID: w.pid(), Op: Open, Target: t}, v, "its content is not the one that is right here")
 	}
 	return scratch(flags)
+}
+
+// rewrite gives a file, which nobody inside has open for writing, its content.
+func (w *worker) rewrite(obj int, content []byte) unix.Errno {
+	fd, err := w.reopen(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC)
+	if err != 0 {
+		return err
+	}
+	defer closeFD(fd)
+	return writeAll(fd, content)
+}
+
+func writeAll(fd int, content []byte) unix.Errno {
+	for len(content) > 0 {
+		n, e := unix.Write(fd, content)
+		if e != nil && e != unix.EINTR {
+			return errnoOf(e)
+		}
+		content = content[max(n, 0):]
+	}
+	return 0
 }
 
 // scratch is a file in memory that is gone with its last descriptor.

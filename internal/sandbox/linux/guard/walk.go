@@ -43,10 +43,6 @@ func (k *walk) parent(base int, path string) (dir int, last string, err unix.Err
 
 // directory resolves a path to a directory, following all links.
 func (k *walk) directory(base int, path string) (int, unix.Errno) {
-	if path == "." && base >= 0 { // all that is done in it asks the same of it
-		fd, err := raw(unix.SYS_FCNTL, uintptr(base), unix.F_DUPFD_CLOEXEC, 0)
-		return fd, errnoOf(err)
-	}
 	// Most paths have no link: one call, by which the kernel cannot be led
 	// through a link that means the guard (/proc/self).
 	fd, err := lookupStrict(base, path, openPath|unix.O_DIRECTORY)

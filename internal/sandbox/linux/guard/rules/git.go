@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/gitdir"
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -46,6 +47,7 @@ func (r *rules) git(c *guard.Call) (guard.Verdict, bool) {
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.control(c, s, key), true
 		}
+		r.forget(t.DirPath)
 	case "config.lock", "config.worktree.lock":
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.lock(c, key), true
@@ -76,7 +78,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 		if t.Name == ".git" {
 			// git writes it in place, so what is right is found out beforehand.
 			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.guarded); ok {
-				return guard.Verdict{Decision: guard.Fixed, Content: content}
+				return guard.Verdict{Decision: guard.Fixed, Content: content, Replace: true, Rule: policy.NameRule(LiftPointer, pointerText)}
 			}
 		}
 		return deny(LiftPointer, pointerText)
@@ -92,7 +94,25 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 			return v
 		}
 	}
+	if c.Op == guard.Rename && c.Flags&unix.RENAME_EXCHANGE == 0 && r.absorbs(t, c.Other) {
+		return allow
+	}
 	return deny(LiftLayout, layoutText)
+}
+
+// absorbs says whether a rename makes the git directory of a working folder
+// that of a submodule, as git submodule absorbgitdirs does. All in it was
+// judged, but relative paths in it mean other places afterwards: so it must be
+// fit as it is, with no setting of the user's own in it.
+func (r *rules) absorbs(from, to *guard.Target) bool {
+	if from == nil || to == nil || from.Name != ".git" || from.Dir < 0 || to.Dir < 0 || mode(from) != unix.S_IFDIR || to.Exists {
+		return false
+	}
+	s := look(to)
+	if s.dot < 0 || s.data(s.last()) || !s.is(s.dot+1, "modules") || s.last() > s.dot+1 && s.layout(s.last()) {
+		return false
+	}
+	return r.guarded(from.DirPath) && r.guarded(to.DirPath) && hasFile(from.Path()+"/HEAD") && !r.unfit(from.Path()) && !hidesControl(from.Path())
 }
 
 // hook: only samples, which git never runs.
@@ -134,6 +154,9 @@ func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
 		}
 		v := deny(LiftConfig, configText)
 		if exact && file {
+			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") || s.wasData(s.last()) {
+				r.remember(t.DirPath)
+			}
 			v.Decision, v.MaxSize = guard.Vet, maxConfig
 			v.Vet = r.vetConfig(t.DirPath, gitdir.ReadConfig(t.Path()))
 		}
@@ -234,6 +257,9 @@ func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
 				return deny(LiftLayout, linkText), true
 			}
 		case unix.S_IFDIR:
+			if r.absorbs(o, t) {
+				return allow, false
+			}
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +35,11 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 		return allow, false
 	}
 	data := s.data(here)
+	if s.wasData(here) && r.unjudged(c.Target.DirPath) {
+		if s.dot >= 0 && !data || name != "HEAD" && s.has(here, "HEAD") || name == "HEAD" && !folder && (!data || s.has(here, "objects") || s.has(here, "refs")) {
+			return deny(LiftLayout, layoutText+" around files that were not judged"), true
+		}
+	}
 	if s.dot >= 0 && !data {
 		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
 			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
@@ -65,10 +71,61 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 	return allow, false
 }
 
+// hidesControl says whether a folder in the git directory dir holds the name
+// of a control file: in .git it is none, below modules/ it could be. Names in
+// refs/ and logs/ are data in both.
+func hidesControl(dir string) bool {
+	seen, bad := 0, errors.New("control file")
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if seen++; seen > maxLayout {
+			return bad
+		}
+		rest := strings.TrimPrefix(path, dir+"/")
+		switch rest {
+		case "objects", "refs", "logs":
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		}
+		if strings.Contains(rest, "/") {
+			switch canon(e.Name()) {
+			case "config", "config.worktree", "commondir", "gitdir", "hooks", "head":
+				return bad
+			}
+		}
+		return nil
+	})
+	return err != nil
+}
+
+// unjudged says whether dir, whose place may have been one for data, holds a
+// control file but a config that was judged in this run.
+func (r *rules) unjudged(dir string) bool {
+	for _, name := range controlNames {
+		if name == "config" && slices.Contains(r.latest(), dir) {
+			continue
+		}
+		if hasFile(dir + "/" + name) {
+			return true
+		}
+	}
+	return !onlySamples(dir + "/hooks")
+}
+
+var controlNames = [...]string{"config", "config.worktree", "commondir"}
+
+func hasFile(path string) bool {
+	i, err := os.Lstat(path)
+	return err == nil && !i.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
 // hasControl says whether dir holds a control file that git would use.
 func hasControl(dir string) bool {
-	for _, name := range [...]string{"config", "config.worktree", "commondir"} {
-		if i, err := os.Lstat(dir + "/" + name); err == nil && !i.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range controlNames {
+		if hasFile(dir + "/" + name) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ package rules
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,7 +87,7 @@ type rules struct {
 	protected, watches map[string][]*policy.Name // by their first element
 
 	mu     sync.Mutex
-	recent []string // linked worktrees' directories begun lately, the latest first
+	recent []string // directories of linked worktrees and submodules begun lately, the latest first
 }
 
 var allow = guard.Verdict{Decision: guard.Allow}
@@ -249,6 +250,15 @@ func (r *rules) remember(g string) {
 		}
 	}
 	r.recent = next
+}
+
+// forget comes where a control file of dir is not judged.
+func (r *rules) forget(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.recent, dir) {
+		r.recent = slices.DeleteFunc(slices.Clone(r.recent), func(d string) bool { return d == dir })
+	}
 }
 
 func (r *rules) latest() []string {

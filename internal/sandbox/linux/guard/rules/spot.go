@@ -82,6 +82,25 @@ func (s *spot) data(i int) bool {
 	return false
 }
 
+// wasData says whether elems[i] may have been in refs/ or logs/ of a git
+// directory before: the command can remove the HEAD by which data knows it,
+// and what was written there meanwhile nobody judged.
+func (s *spot) wasData(i int) bool {
+	first := 1
+	if s.dot >= 0 {
+		first = s.dot + 1
+		if s.is(s.dot+1, "modules") || s.is(s.dot+1, "worktrees") {
+			first = s.dot + 3 // neither is a git directory itself
+		}
+	}
+	for j := first; j <= i; j++ {
+		if s.is(j, "refs") || s.is(j, "logs") {
+			return true
+		}
+	}
+	return false
+}
+
 // hasLinked says whether elems[i] serves linked worktrees as their common
 // directory: git needs no HEAD in it for them.
 func (s *spot) hasLinked(i int) bool {

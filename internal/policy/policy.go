@@ -137,7 +137,7 @@ func (p Policy) Decide(a Action) Decision {
 	if w, ok := a.(Write); ok && d.Verdict == Allow && p.writes.On {
 		if r := p.files.Lookup(w.Path); r.limited() {
 			rel := strings.TrimPrefix(strings.TrimPrefix(w.Path, r.Path), "/")
-			if at := p.writes.Place(rel); at == Elsewhere || at == Temporary {
+			if at := p.writes.Place(rel); at < Way || at > Way && at < ListedFile {
 				return Decision{Deny, p.writes.Rule}
 			}
 		}

@@ -20,12 +20,14 @@ type WriteNames struct {
 	// outside would write elsewhere; below them all is free.
 	//
 	// A name is compared byte by byte: write it as the tool does. "a/b" is b
-	// in a folder a, which may be made as well, but not be removed.
+	// in a folder a, which may be made as well, but not be removed. A new
+	// folder named like a listed one and six letters or digits may be filled
+	// and renamed to that, as cargo does, by the run that made it.
 	Folders []string
 	// Files are regular files at any depth, in the same form. They may be
 	// replaced by rename: a new file whose name is the temporary one of a
 	// listed file (see Temporary) can be made, written and removed by the run
-	// that made it, and renamed to a listed name of its own folder.
+	// that made it, and renamed to a listed name.
 	Files []string
 	// Rule is the reason of a refusal; its ID and Text must not be empty.
 	Rule Rule
@@ -42,6 +44,10 @@ const (
 	Way
 	// Temporary: a new file here may replace a listed one.
 	Temporary
+	// TemporaryFolder: a new folder here may become a listed one.
+	TemporaryFolder
+	// BelowTemporary is below one of that name, if the run made it.
+	BelowTemporary
 	// ListedFile and ListedFolder are listed themselves.
 	ListedFile
 	ListedFolder
@@ -52,7 +58,7 @@ const (
 // Place says where rel, a clean path relative to a limited folder, stands.
 // The folder itself ("") is Elsewhere.
 func (w *WriteNames) Place(rel string) Place {
-	way := false
+	way, filling := false, false
 	for at := rel; at != ""; {
 		for _, n := range w.Folders {
 			switch rest, ok := strings.CutPrefix(at, n); {
@@ -69,15 +75,30 @@ func (w *WriteNames) Place(rel string) Place {
 			}
 			way = way || onTheWay(at, n)
 		}
-		_, at, _ = strings.Cut(at, "/")
+		elem, rest, more := strings.Cut(at, "/")
+		filling = filling || more && w.temporaryFolder(elem)
+		at = rest
 	}
 	switch {
 	case way:
 		return Way
+	case filling:
+		return BelowTemporary
 	case w.temporary(rel):
 		return Temporary
+	case w.temporaryFolder(rel[strings.LastIndexByte(rel, '/')+1:]):
+		return TemporaryFolder
 	}
 	return Elsewhere
+}
+
+func (w *WriteNames) temporaryFolder(name string) bool {
+	for _, n := range w.Folders {
+		if rest, ok := strings.CutPrefix(name, n); ok && len(rest) == 6 && plainTail(rest, false) {
+			return true
+		}
+	}
+	return false
 }
 
 func onTheWay(at, name string) bool {

@@ -17,6 +17,8 @@ func TestPlace(t *testing.T) {
 		".yarn": Way, "a/.yarn": Way, ".yarn/cache": ListedFolder, ".yarn/cache/x": Below, ".yarn/releases": Elsewhere, ".yarn/install-state.gz": ListedFile,
 		"package-lock.json.123": Temporary, ".package-lock.json.x": Temporary, "Cargo.lockAbC123": Temporary, "Cargo.lockAbC12": Elsewhere,
 		"Cargo.locksmith.rs": Elsewhere, ".tmpAbC123": Temporary, ".tmp": Elsewhere, ".tmpabc.sh": Elsewhere, "a/.tmpAbC123": Temporary,
+		"targetAbC123": TemporaryFolder, "a/targetAbC123": TemporaryFolder, "targetAbC12": Elsewhere, "targetAbC123/x/y": BelowTemporary, "targets/x": Elsewhere,
+		"targetAbC123/node_modules/x": Below, "targetAbC12.": Elsewhere,
 		".lock-0123456789abcdef.tmp": Temporary, ".lockb-0123456789abcdef.tmp": Temporary, ".lock-0123456789abcdef": Elsewhere,
 		".yarn/install-state.gz.1": Temporary, "install-state.gz.1": Elsewhere, "package-lock.json." + strings.Repeat("a", 64): Elsewhere,
 	} {
@@ -54,6 +56,8 @@ func TestPlaceHasAReason(t *testing.T) {
 			if last != "x" {
 				t.Fatalf("%q is on the way", rel)
 			}
+		case TemporaryFolder, BelowTemporary:
+			t.Fatalf("%q is a temporary folder's", rel)
 		case Temporary:
 			if last != "f.lock.1" {
 				t.Fatalf("%q is temporary", rel)

@@ -25,7 +25,7 @@ type only struct {
 	names         policy.WriteNames
 
 	mu sync.Mutex
-	// made are the temporary files of this run, by path. Whatever else has
+	// made are the temporary files and folders of this run, by path. Whatever else has
 	// such a name is somebody's own.
 	made map[string]struct{}
 }
@@ -73,6 +73,17 @@ func (o *only) may(c *guard.Call) bool {
 	switch at {
 	case policy.Below:
 		return true
+	case policy.BelowTemporary:
+		return o.below(path)
+	case policy.TemporaryFolder:
+		switch c.Op {
+		case guard.Mkdir:
+			return o.remember(path)
+		case guard.Rename:
+			return o.own(path) && c.Flags&unix.RENAME_EXCHANGE == 0
+		case guard.Remove:
+			return o.own(path)
+		}
 	case policy.Way:
 		return c.Op == guard.Mkdir
 	case policy.ListedFolder:
@@ -146,6 +157,18 @@ func (o *only) mayAlias(t *guard.Target) bool {
 		return true
 	case at == policy.Temporary:
 		return o.own(t.Path())
+	case at == policy.BelowTemporary:
+		return o.below(t.Path())
+	}
+	return false
+}
+
+// below says whether path is below a folder that the run made.
+func (o *only) below(path string) bool {
+	for up := policy.Parent(path); up != "/"; up = policy.Parent(up) {
+		if o.own(up) {
+			return true
+		}
 	}
 	return false
 }

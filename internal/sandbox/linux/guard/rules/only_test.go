@@ -16,7 +16,8 @@ func TestOnly(t *testing.T) {
 		t.Helper()
 		must(t, os.MkdirAll(w.ws+"/src", 0o755))
 		must(t, os.MkdirAll(w.ws+"/sub/target", 0o755))
-		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123"} {
+		must(t, os.MkdirAll(w.ws+"/targetOld123", 0o755))
+		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123", "targetOld123/x"} {
 			must(t, os.WriteFile(w.ws+"/"+f, []byte("kept\n"), 0o644))
 		}
 	}
@@ -49,14 +50,15 @@ func TestOnly(t *testing.T) {
 		// Links through which a program outside would write elsewhere.
 		`ln -s src node_modules2`, `ln -s src .venv`, `ln -s src/a.js yarn.lock`, `ln -s src node_modules/s; mv node_modules/s venv`, `ln -s src/a.js node_modules/l; mv node_modules/l yarn.lock`,
 		`ln -s ../src node_modules/s2; echo x >node_modules/s2/a.js`, `ln -s ../../src node_modules/d/s; rm node_modules/d/s/a.js`,
-		`mkfifo yarn.lock`, `mkdir yarn.lock`, `echo x >node_modules2`, `echo x >venv`, `mv package-lock.json package-lock.json.1`, `echo x >PACKAGE-LOCK.JSON`, `echo x >sub/.yarn`, `mkdir -p .yarn/releases`,
+		`mkfifo yarn.lock`, `echo x >targetOld123/a`, `mv targetOld123 target`, `mkdir targetOld123/b`, `rm -r targetOld123`, `mkdir targetAbC12`, `mkdir targetAbC123; mv targetAbC123 src2`, `ln -s src targetAbC124`, `mkdir venvAbC123; ln old venvAbC123/x`,
+		`mkdir yarn.lock`, `echo x >node_modules2`, `echo x >venv`, `mv package-lock.json package-lock.json.1`, `echo x >PACKAGE-LOCK.JSON`, `echo x >sub/.yarn`, `mkdir -p .yarn/releases`,
 		`exec 3<old; echo x >/proc/self/fd/3`, `exec 3<old; ln -L /proc/self/fd/3 node_modules/o`,
 		`ln old ../cache/o`, `mv old ../cache/o`,
 	} {
 		if out, err, denied, _ := w.inside(w.ws, bad, policy.InstallNames(false)); err == nil || len(denied) == 0 {
 			t.Errorf("%s: %v, denied %+v\n%s", bad, err, denied, out)
 		}
-		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123", "package-lock.json"} {
+		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123", "package-lock.json", "targetOld123/x"} {
 			if b, err := os.ReadFile(w.ws + "/" + f); err != nil || string(b) != "kept\n" {
 				t.Fatalf("%s: %s is %q, %v", bad, f, b, err)
 			}

@@ -294,6 +294,10 @@ func TestPointerFor(t *testing.T) {
 	mkdir(t, base+"/ws/w")
 	mkdir(t, m+"/a/b")
 	mkdir(t, m+"/bad")
+	if _, ok := PointerFor(m+"/a/b", nil, within); ok {
+		t.Error("a pointer where no submodule is being made")
+	}
+	mkdir(t, m+"/.git/modules")
 	mkdir(t, base+"/lone/x")
 	linked := []string{m + "/.git/worktrees/w"}
 	for dir, want := range map[string]string{

@@ -64,7 +64,7 @@ func PointerFor(dir string, linked []string, within func(path string) bool) ([]b
 		}
 	}
 	modules, name, ok := moduleFor(dir)
-	if !ok {
+	if !ok || !isDir(modules) { // which git makes before it clones a submodule
 		return nil, false
 	}
 	g := modules + "/" + name

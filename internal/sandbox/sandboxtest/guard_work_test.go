@@ -38,8 +38,8 @@ git switch -q -c w; git push -q -u origin w; git branch --edit-description; git 
 		{
 			name: "Submodule", heavy: true, setup: up + repoCopy,
 			run: `git -c protocol.file.allow=always submodule --quiet add ../up sub; git commit -qm sub; git submodule status; git submodule deinit -f sub; git -c protocol.file.allow=always submodule update --init 2>&1
-git submodule sync; git submodule absorbgitdirs; git -C sub status -sb; git submodule foreach -q git log -1 --format=%s`,
-			want: "two", after: state + `cat sub/.git .gitmodules; git -C sub config -l --local; git -C sub status -sb`,
+git submodule sync; git submodule absorbgitdirs; git -c protocol.file.allow=always submodule --quiet add --name lib ../up deps/l; git -C deps/l log -1 --format=%s; cat deps/l/.git; git submodule status deps/l; git -C sub status -sb; git submodule foreach -q git log -1 --format=%s`,
+			want: "two", after: state + `cat sub/.git deps/l/.git .gitmodules; git -C sub config -l --local; git -C deps/l config -l --local; git -C sub status -sb; git -C deps/l status -sb`,
 		},
 		{
 			name: "Worktree", setup: repoCopy,
@@ -122,5 +122,25 @@ func TestF2_LastNameIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	})
+}
+
+// F2: two forms of git stay refused (decision 0005), with the reason, and the
+// way out works.
+func TestF2_RefusedFormsOfGit(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := gitBox(t, l, smallRepo+"git init -q s; git -C s commit -q --allow-empty -m s; git add s 2>/dev/null; git config -f .gitmodules submodule.s.path s; git config -f .gitmodules submodule.s.url ./s")
+		for _, refused := range []struct{ run, told, left string }{
+			{`git init -q --separate-git-dir "$PWD/sep" w`, "git pointer file", "w/.git"},
+			{`git submodule absorbgitdirs`, "", ".git/modules/s/HEAD"},
+		} {
+			r := b.Sh(t, refused.run)
+			if r.Code == 0 || !strings.Contains(r.Stderr, refused.told) || exists(b.Workspace+"/"+refused.left) {
+				t.Errorf("%s: exit %d, left %v\n%s", refused.run, r.Code, exists(b.Workspace+"/"+refused.left), r.Stderr)
+			}
+		}
+		b.Sh(t, `git -C s log -1 --format=%s && git clone -q --bare . sep.git && git -C sep.git worktree add -q "$PWD/w2" && git -C w2 status`).OK(t)
+		Host(t, b, "git -C s status; git -C w2 status").OK(t)
 	})
 }

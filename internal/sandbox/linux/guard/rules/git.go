@@ -94,25 +94,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 			return v
 		}
 	}
-	if c.Op == guard.Rename && c.Flags&unix.RENAME_EXCHANGE == 0 && r.absorbs(t, c.Other) {
-		return allow
-	}
 	return deny(LiftLayout, layoutText)
-}
-
-// absorbs says whether a rename makes the git directory of a working folder
-// that of a submodule, as git submodule absorbgitdirs does. All in it was
-// judged, but relative paths in it mean other places afterwards: so it must be
-// fit as it is, with no setting of the user's own in it.
-func (r *rules) absorbs(from, to *guard.Target) bool {
-	if from == nil || to == nil || from.Name != ".git" || from.Dir < 0 || to.Dir < 0 || mode(from) != unix.S_IFDIR || to.Exists {
-		return false
-	}
-	s := look(to)
-	if s.dot < 0 || s.data(s.last()) || !s.is(s.dot+1, "modules") || s.last() > s.dot+1 && s.layout(s.last()) {
-		return false
-	}
-	return r.guarded(from.DirPath) && r.guarded(to.DirPath) && hasFile(from.Path()+"/HEAD") && !r.unfit(from.Path()) && !hidesControl(from.Path())
 }
 
 // hook: only samples, which git never runs.
@@ -257,9 +239,6 @@ func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
 				return deny(LiftLayout, linkText), true
 			}
 		case unix.S_IFDIR:
-			if r.absorbs(o, t) {
-				return allow, false
-			}
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}

@@ -71,36 +71,6 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 	return allow, false
 }
 
-// hidesControl says whether a folder in the git directory dir holds the name
-// of a control file: in .git it is none, below modules/ it could be. Names in
-// refs/ and logs/ are data in both.
-func hidesControl(dir string) bool {
-	seen, bad := 0, errors.New("control file")
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if seen++; seen > maxLayout {
-			return bad
-		}
-		rest := strings.TrimPrefix(path, dir+"/")
-		switch rest {
-		case "objects", "refs", "logs":
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-		}
-		if strings.Contains(rest, "/") {
-			switch canon(e.Name()) {
-			case "config", "config.worktree", "commondir", "gitdir", "hooks", "head":
-				return bad
-			}
-		}
-		return nil
-	})
-	return err != nil
-}
-
 // unjudged says whether dir, whose place may have been one for data, holds a
 // control file but a config that was judged in this run.
 func (r *rules) unjudged(dir string) bool {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	"bawn/internal/policy"
@@ -22,7 +23,12 @@ func Unheld(p policy.Policy, h Host) []KnownName {
 	}
 	var out []KnownName
 	seen := map[string]bool{}
+	lifted, open := p.Lifted()
 	add := func(path, id, what string) {
+		inside := func(place string) bool { return policy.Inside(path, place) }
+		if slices.Contains(lifted, id) || slices.ContainsFunc(open, inside) {
+			return
+		}
 		if !seen[path] && p.Decide(policy.Write{Path: path}).Verdict == policy.Allow {
 			seen[path] = true
 			out = append(out, KnownName{path, policy.NameRule(id, what)})

@@ -34,7 +34,7 @@ type Cmd struct {
 	Env []string
 
 	// Dir is the working folder, relative to the current folder; "" is the
-	// workspace. In a sandboxed tier it must lie in the workspace or in an
+	// workspace, or with WithScratch the scratch folder. In a sandboxed tier it must lie in the workspace or in an
 	// added folder.
 	Dir string
 
@@ -195,6 +195,9 @@ type job struct {
 // dir resolves the working folder and keeps it where the policy allows work.
 func (c *Cmd) dir(v view) (string, error) {
 	if c.Dir == "" {
+		if v.policy.Profile() == policy.ScratchProfile {
+			return "", nil // it is made with the sandbox
+		}
 		return v.workspace, nil
 	}
 	refuse := func(why, lift string) error {
@@ -226,7 +229,9 @@ func (c *Cmd) environ(dir string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	env = append(env[:len(env):len(env)], "PWD="+dir)
+	if dir != "" {
+		env = append(env[:len(env):len(env)], "PWD="+dir)
+	}
 	last := make(map[string]int, len(env))
 	key := func(e string) string {
 		// Windows has keys that begin with "=".

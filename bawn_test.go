@@ -155,6 +155,35 @@ func TestTiersAndModes(t *testing.T) {
 	}
 }
 
+// F10: the command starts in an empty folder and writes nothing of the host.
+func TestF10_WithScratch(t *testing.T) {
+	ws := hostDir(t)
+	write(t, ws+"/file", "content\n", 0o644)
+	eachLauncher(t, func(t *testing.T, launcher bawn.Option) {
+		p := newPolicy(t, bawn.Guarded, ws, launcher, bawn.WithScratch())
+		out, err := sh(t, p, `pwd; echo $PWD; ls -A; echo x >a && cat a; cat `+ws+`/file; echo x 2>/dev/null >`+ws+`/new || echo refused`)
+		if want := "/tmp/scratch\n/tmp/scratch\nx\ncontent\nrefused\n"; err != nil || out != want {
+			t.Errorf("%q, %v", out, err)
+		}
+		for _, a := range []bawn.Action{bawn.Write{Path: ws + "/new"}, bawn.Connect{Host: "github.com", Port: 443}} {
+			d := p.Check(a)
+			twin := newPolicy(t, bawn.Guarded, ws, launcher).Check(a)
+			if d.Verdict != bawn.Deny || !strings.Contains(d.Rule.Lift, "scratch") || twin.Verdict != bawn.Allow {
+				t.Errorf("%v: %+v, without the profile %v", a, d, twin)
+			}
+		}
+		cmd := bawn.Command(deadline(t), p, "pwd")
+		cmd.Dir = ws
+		if out, err := cmd.Output(); err != nil || string(out) != ws+"\n" {
+			t.Errorf("in a folder: %q, %v", out, err)
+		}
+	})
+	var refused *bawn.RefusedError
+	if _, err := bawn.NewPolicy(bawn.Open, ws, bawn.WithScratch()); !errors.As(err, &refused) {
+		t.Errorf("open: %v", err)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	ws := hostDir(t)
 	write(t, ws+"/plain", "#!/bin/sh\necho ran\n", 0o644)

@@ -121,6 +121,14 @@ func WithMode(m Mode) Option {
 	return Option{func(p *Policy) { p.req.Mode = policy.Mode(m) }}
 }
 
+// WithScratch lets the command write an empty folder of its own, in which it
+// starts unless Cmd.Dir says otherwise, and reach no network, whatever the
+// tier; what can be read is as without it. The folder lies in memory and ends
+// with the command. Open, which has no sandbox, refuses it.
+func WithScratch() Option {
+	return Option{func(p *Policy) { p.req.Profile = policy.ScratchProfile }}
+}
+
 // WithEnv changes which variables the command sees. Without it whatever looks
 // like a credential, or leads to one, is removed from Cmd.Env. Both lists hold
 // names or patterns in which * stands for any text, without regard to case;

@@ -49,6 +49,9 @@ func checkCommand(args []string) int {
 	case err != nil:
 		return usageError("check", err)
 	}
+	if f.profile == policy.InstallProfile {
+		return usageError("check", errCheckInstall)
+	}
 	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
 		return usageError("check", fmt.Errorf("unknown action %q: it is read, write or connect", rest[0]))
 	}

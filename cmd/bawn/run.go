@@ -26,6 +26,7 @@ type runFlags struct {
 	quiet       bool
 	bareMode    bool // --sandbox without a mode
 	publish     []session.Publish
+	profile     policy.Profile
 }
 
 // set makes a flag a layer of the configuration.
@@ -88,6 +89,10 @@ func (f *runFlags) policySpecs() []flagSpec {
 				f.mode, err = policy.ParseMode(v)
 				return err
 			}},
+		{name: "--profile", arg: "install|scratch", help: "narrow this run: install is for package installs\n(npm ci, pip install, go get…); scratch writes an\nempty folder of its own, without a network", set: func(v string) (err error) {
+			f.profile, err = policy.ParseProfile(v)
+			return err
+		}},
 		f.folderSpecs()[0], f.folderSpecs()[1],
 		{name: "--add-dir", arg: "DIR", help: "one more folder to write in guarded; repeatable", set: func(v string) error {
 			if v == "" {
@@ -247,6 +252,9 @@ func runArgs(f *runFlags, args []string) int {
 		if nested() { // bawn's own files are hidden here
 			return fail(errNested)
 		}
+		return fail(err)
+	}
+	if err := f.narrow(s, args); err != nil {
 		return fail(err)
 	}
 	if tier := s.tier(); tier != policy.Open {

@@ -22,6 +22,9 @@ type settings struct {
 	config    config.Config
 	mode      policy.Mode
 	workspace string // real
+
+	profile policy.Profile
+	install policy.Install
 }
 
 // load reads every layer; any setting that cannot be taken is an error, and
@@ -35,7 +38,7 @@ func (f *runFlags) load() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &settings{c, f.mode, o.Workspace}, nil
+	return &settings{config: c, mode: f.mode, workspace: o.Workspace, profile: f.profile}, nil
 }
 
 func (f *runFlags) options() (config.Options, error) {
@@ -62,13 +65,16 @@ func (s *settings) tier() policy.Tier {
 // settle makes the policy. guard says whether names that do not exist yet can
 // be held on this machine.
 func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
-	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard}
+	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install}
+	problems := s.plugins(&r)
 	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)
 		}
 	}
-	return session.Settle(s.config, r, headless)
+	p, host, err := session.Settle(s.config, r, headless)
+	host.Warnings = append(host.Warnings, problems...)
+	return p, host, err
 }
 
 // notices tells a person what the configuration and the host make worth

@@ -44,6 +44,7 @@ const (
 	kindOwn
 	kindCache
 	kindProtect
+	kindInstall // what is the way out
 	kindSetting
 )
 
@@ -101,6 +102,8 @@ func (r PathRule) words() Rule {
 			rule.Lift = addLift + " makes a folder writable in guarded; --tier open has no sandbox"
 		case r.id == "workspace" && r.Access == ReadOnly:
 			rule.Lift = "--sandbox workspace-write"
+		case r.id == scratchID:
+			rule.Lift = scratchLift
 		}
 		return rule
 	case kindHome:
@@ -125,6 +128,8 @@ func (r PathRule) words() Rule {
 			Text: r.what + ": a change would run code or widen permissions outside the sandbox",
 			Lift: "make the change outside the sandbox, or unprotect it in " + UserFile,
 		}
+	case kindInstall:
+		return Rule{ID: "install:git", Text: "a package install does not change the repository", Lift: r.what}
 	case kindSetting:
 		if r.Access == Hidden {
 			return Rule{ID: "hidden:" + r.Path, Text: "the settings hide it", Lift: "remove it from hidden"}

@@ -145,12 +145,18 @@ const allowID = "host:allow:"
 
 // defaultHosts are what an ordinary build needs (SPEC N1): the package
 // registries and code hosts, each with its subdomains, which serve the files.
-// They stand here as the IDs of their rules, so that a run makes none.
+// They stand here as the IDs of their rules, so that a run makes none. The
+// registries come first.
 var defaultHosts = [...]string{
 	allowID + "npmjs.org", allowID + "yarnpkg.com", allowID + "crates.io", allowID + "pypi.org", allowID + "pythonhosted.org",
-	allowID + "golang.org", allowID + "github.com", allowID + "githubusercontent.com", allowID + "gitlab.com",
+	allowID + "golang.org",
+	allowID + "github.com", allowID + "githubusercontent.com", allowID + "gitlab.com",
 	allowID + "bitbucket.org", allowID + "huggingface.co", allowID + "hf.co",
 }
+
+// registryHosts is how many of defaultHosts are package registries: all that
+// a package install reaches (SPEC F9).
+const registryHosts = 6
 
 // defaultRule is a built-in rule; its origin is the program itself.
 func defaultRule(i int) HostRule {

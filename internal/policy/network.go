@@ -26,6 +26,10 @@ type NetworkConfig struct {
 	NoDefaults bool
 	// LocalPorts are the ports of this machine's 127.0.0.1 and ::1 that may be reached.
 	LocalPorts []uint16
+	// Registries, if it has an ID, is the reason why of the built-in hosts only
+	// the package registries hold, and why a host without a rule is denied, not
+	// asked about.
+	Registries Rule
 	// PortOrigins says where a local port was named, if a file did.
 	PortOrigins map[uint16]Origin
 	// Off: no connection leaves at all, as Origin says.
@@ -52,6 +56,7 @@ type Network struct {
 	allowPorts map[Host][]uint16 // the ports of allowing rules that give one
 	depth      int               // labels of the longest name in a rule
 	localPorts []uint16
+	registries Rule
 	portsBy    map[uint16]Origin
 }
 
@@ -73,10 +78,14 @@ func NewNetwork(c NetworkConfig) (Network, error) {
 	n := Network{
 		rules:      make([]netRule, 0, len(c.Deny)+len(c.Allow)+len(c.AllowPrivate)+len(defaultHosts)),
 		names:      make(map[string]nameRules, len(c.Deny)+len(c.Allow)+len(c.AllowPrivate)+len(defaultHosts)),
-		localPorts: slices.Clone(c.LocalPorts), portsBy: maps.Clone(c.PortOrigins),
+		localPorts: slices.Clone(c.LocalPorts), portsBy: maps.Clone(c.PortOrigins), registries: c.Registries,
 	}
 	if !c.NoDefaults {
-		for i := range defaultHosts {
+		hosts := defaultHosts[:]
+		if c.Registries.ID != "" {
+			hosts = hosts[:registryHosts]
+		}
+		for i := range hosts {
 			n.add(listAllow, netRule{defaultRule(i), defaultHosts[i]})
 		}
 	}
@@ -243,6 +252,10 @@ func (n *Network) decide(c Connect) Decision {
 	}
 	if r := m[listAllow]; r != nil {
 		return Decision{Allow, Rule{ID: r.id, Text: "the host is allowed", Origin: r.origin}}
+	}
+	if r := n.registries; r.ID != "" {
+		r.Text = c.Host.String() + ": " + r.Text
+		return Decision{Deny, r}
 	}
 	return Decision{Ask, Rule{
 		ID: "host:unlisted", Text: c.Host.String() + " is not on the list of allowed hosts",

@@ -61,12 +61,15 @@ type Config struct {
 
 	Network NetworkConfig
 	Guard   bool // Protected lists names that do not exist yet, too
-	// Lifted are ids of protected names (Name.Lift, git.hooks, …) that the
-	// user's own settings lift; Unprotected are places in which none holds.
-	Lifted, Unprotected []string
 
 	// Writes narrows what is writable in the workspace, AddDirs and GitDirs.
 	Writes WriteNames
+	// Profile narrows all of this for one kind of command; see Narrow.
+	Profile Profile
+	Install Install
+	// Lifted are ids of protected names (Name.Lift, git.hooks, …) that the
+	// user's own settings lift; Unprotected are places in which none holds.
+	Lifted, Unprotected []string
 }
 
 // Policy is what one sandboxed run may do: an immutable value. The zero
@@ -83,9 +86,10 @@ type Policy struct {
 	network   Network
 	noNetwork Rule
 	guard     bool
+	writes    WriteNames
+	profile   Profile
 	lifted    []string
 	open      []string // Config.Unprotected
-	writes    WriteNames
 	warnings  []string
 }
 
@@ -101,13 +105,13 @@ func (p Policy) Files() Table      { return p.files }
 // sandbox with something writable in it.
 func (p Policy) Guard() bool { return p.guard && p.Sandboxed() && p.mode != ReadOnlyMode }
 
-// Lifted are the ids of protected names that do not hold, and the places in
-// which no name is protected.
-func (p Policy) Lifted() (ids, places []string) { return slices.Clone(p.lifted), slices.Clone(p.open) }
-
 // Writes are the names to which writes are limited; the caller must not change
 // its lists.
 func (p Policy) Writes() WriteNames { return p.writes }
+
+// Lifted are the ids of protected names that do not hold, and the places in
+// which no name is protected.
+func (p Policy) Lifted() (ids, places []string) { return slices.Clone(p.lifted), slices.Clone(p.open) }
 
 // AddDirs are the added folders that are writable.
 func (p Policy) AddDirs() []string { return append([]string(nil), p.addDirs...) }
@@ -152,6 +156,9 @@ func (p Policy) HasNetwork() bool {
 
 // NoNetwork is the rule by which a tier, a mode or the settings have none.
 func (p Policy) NoNetwork() Rule {
+	if p.profile == ScratchProfile {
+		return scratchRule("network:scratch", "the scratch profile has no network")
+	}
 	if p.noNetwork.ID != "" && p.tier == Guarded {
 		return p.noNetwork
 	}
@@ -191,11 +198,15 @@ func New(c Config) (Policy, error) {
 	if c.Mode > DangerFullAccess {
 		return Policy{}, fmt.Errorf("unknown mode %d", c.Mode)
 	}
+	left, err := c.Narrow()
+	if err != nil {
+		return Policy{}, err
+	}
 	if c.Mode != NoMode {
 		c.Tier = c.Mode.Tier()
 	}
 	p := Policy{
-		guard: c.Guard, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected),
+		guard: c.Guard, profile: c.Profile, warnings: left, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected),
 		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
 		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
 	}
@@ -271,7 +282,6 @@ func New(c Config) (Policy, error) {
 		}
 		return p, nil
 	}
-	var err error
 	if p.network, err = NewNetwork(c.Network); err != nil {
 		return Policy{}, fmt.Errorf("network rules: %w", err)
 	}
@@ -377,7 +387,11 @@ func (c Config) rules() []PathRule {
 	if c.Mode == ReadOnlyMode {
 		ws, text = ReadOnly, "the workspace is not writable in read-only"
 	}
-	rs = append(rs, fixed(c.Workspace, ws, "workspace", text))
+	if c.Profile == ScratchProfile {
+		rs = append(rs, fixed(c.Workspace, ws, scratchID, "the scratch profile writes its own folder alone"))
+	} else {
+		rs = append(rs, fixed(c.Workspace, ws, "workspace", text))
+	}
 	for _, d := range c.AddDirs {
 		r := fixed(d, ReadWrite, "add-dir", "an added folder")
 		if o, ok := c.DirOrigins[d]; ok {

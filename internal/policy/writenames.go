@@ -56,7 +56,8 @@ const (
 )
 
 // Place says where rel, a clean path relative to a limited folder, stands.
-// The folder itself ("") is Elsewhere.
+// The folder itself ("") is Elsewhere, and so is all in a .git that is not
+// itself below a listed folder: a branch may have any name.
 func (w *WriteNames) Place(rel string) Place {
 	way, filling := false, false
 	for at := rel; at != ""; {
@@ -76,6 +77,9 @@ func (w *WriteNames) Place(rel string) Place {
 			way = way || onTheWay(at, n)
 		}
 		elem, rest, more := strings.Cut(at, "/")
+		if strings.EqualFold(elem, ".git") {
+			return Elsewhere
+		}
 		filling = filling || more && w.temporaryFolder(elem)
 		at = rest
 	}
@@ -130,6 +134,7 @@ func (w *WriteNames) temporary(rel string) bool {
 //	.tmpAbC123                             uv, and others in Rust
 //	.lock-0123456789abcdef.tmp             bun (.lockb- for its binary form)
 //	.atomic-write…, atomic-write-…         pipenv, pdm
+//	_tmp_123_0123456789abcdef…             pnpm, to find out what can be linked
 func temporaryOf(name, base string) bool {
 	if rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "."), strings.TrimPrefix(base, ".")); ok && rest != "" {
 		switch rest[0] {
@@ -140,6 +145,12 @@ func temporaryOf(name, base string) bool {
 	}
 	for _, p := range [...]string{".tmp", ".atomic-write", "atomic-write-"} {
 		if rest, ok := strings.CutPrefix(name, p); ok && len(rest) >= 6 && len(rest) <= 16 && plainTail(rest, p != ".tmp") {
+			return true
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, "_tmp_"); ok {
+		pid, random, _ := strings.Cut(rest, "_")
+		if len(pid) > 0 && len(pid) <= 10 && len(random) == 32 && plainTail(pid, false) && plainTail(random, false) {
 			return true
 		}
 	}

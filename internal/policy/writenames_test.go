@@ -20,6 +20,8 @@ func TestPlace(t *testing.T) {
 		"targetAbC123": TemporaryFolder, "a/targetAbC123": TemporaryFolder, "targetAbC12": Elsewhere, "targetAbC123/x/y": BelowTemporary, "targets/x": Elsewhere,
 		"targetAbC123/node_modules/x": Below, "targetAbC12.": Elsewhere,
 		".lock-0123456789abcdef.tmp": Temporary, ".lockb-0123456789abcdef.tmp": Temporary, ".lock-0123456789abcdef": Elsewhere,
+		"_tmp_12_0123456789abcdef0123456789abcdef": Temporary, "_tmp_12_0123456789abcdef": Elsewhere, "_tmp_0123456789abcdef0123456789abcdef": Elsewhere, "_tmp_12_0123456789abcdef0123456789abcde.": Elsewhere,
+		".git": Elsewhere, ".git/refs/heads/target": Elsewhere, "a/.GIT/node_modules/x": Elsewhere, ".git/go.sum": Elsewhere, "node_modules/a/.git/x": Below, ".gitx/target": ListedFolder,
 		".yarn/install-state.gz.1": Temporary, "install-state.gz.1": Elsewhere, "package-lock.json." + strings.Repeat("a", 64): Elsewhere,
 	} {
 		if got := w.Place(rel); got != want {

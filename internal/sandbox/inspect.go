@@ -32,7 +32,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected, Profile: r.Profile, Install: r.Install}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -47,7 +47,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		}
 		c.AddDirs = append(c.AddDirs, real)
 	}
-	if !c.CacheAccess() {
+	if !c.CacheAccess() || c.Profile != policy.NoProfile {
 		// None is writable, and New says so of those that a person named.
 		for _, f := range r.Folders {
 			if !f.Must {
@@ -60,8 +60,22 @@ func Inspect(r Request) (policy.Config, Host, error) {
 			c.AddDirs = append(c.AddDirs, real)
 		}
 	}
+	left, err := c.Narrow()
+	if err != nil {
+		return c, in.host, err
+	}
+	in.host.Warnings = append(in.host.Warnings, left...)
+	if c.Profile != policy.NoProfile {
+		r.AddDirs, r.Folders, r.Plugins = nil, nil, nil // left out
+	}
 	if c.Tier == policy.Open {
 		return c, in.host, nil
+	}
+	if c.Profile == policy.ScratchProfile && in.kind("/tmp") != KindDir {
+		return c, in.host, &policy.RefusedError{What: "the scratch profile", Why: "its folder lies in /tmp, which is no folder here", Lift: "make /tmp a folder"}
+	}
+	for _, rule := range c.Protected {
+		in.kind(rule.Path)
 	}
 	in.workspace = c.Workspace
 	c.Homes = in.homes()
@@ -78,6 +92,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		if err := in.folders(&c, r); err != nil {
 			return c, in.host, err
 		}
+		in.plugins(&c, r)
 	}
 	if err := in.protect(&c); err != nil {
 		return c, in.host, err

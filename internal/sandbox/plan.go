@@ -23,6 +23,10 @@ type Command struct {
 func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
 	pl.temp(p.Temp())
+	scratch := ""
+	if p.Profile() == policy.ScratchProfile {
+		scratch = pl.scratch()
+	}
 	pl.run()
 	pl.names(c.Net)
 	pl.skeletons()
@@ -32,11 +36,15 @@ func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl.kernel()
 	env, _ := p.Env().Scrub(c.Environ)
 	env = insideEnv(env, p, h)
-	env = setenv(env, c.Set)
 	dir := c.Dir
 	if dir == "" {
 		dir = p.Workspace()
+		if scratch != "" {
+			dir = scratch
+			env = setenv(env, []string{"PWD=" + scratch})
+		}
 	}
+	env = setenv(env, c.Set)
 	return Spec{Args: c.Args, Env: env, Path: getenv(env, "PATH"), Dir: dir, Mounts: pl.out, TTY: c.TTY, Net: c.Net, Guard: pl.guard}
 }
 
@@ -118,6 +126,22 @@ func (pl *planner) temp(mode policy.TempMode) {
 			pl.add(Mount{Op: OpTmpfs, Target: d, Mode: 0o1777})
 		}
 	}
+}
+
+// scratch makes the empty folder in which a command of the scratch profile
+// starts. It lies in the private temp, which ends with the run; nothing else
+// of the plan is in it.
+func (pl *planner) scratch() string {
+	dir := "/tmp/scratch"
+	taken := func() bool {
+		_, at := pl.table.At(dir)
+		return at || len(pl.table.Below(dir)) > 0
+	}
+	for taken() {
+		dir += "-"
+	}
+	pl.add(Mount{Op: OpDir, Target: dir, Mode: 0o700})
+	return dir
 }
 
 // run builds the private /run: a runtime folder, the resolver file that
@@ -252,9 +276,14 @@ func (pl *planner) child(dir string, e Entry) {
 	// Sockets, devices and FIFOs of the host are left out.
 }
 
-// writable binds every read-write place, outermost first.
+// writable binds every read-write place, outermost first, and a workspace that
+// is not writable where the private temp would cover it.
 func (pl *planner) writable() {
 	for _, r := range pl.table.Below("/") {
+		if r.Access == policy.ReadOnly && pl.table.Lookup(policy.Parent(r.Path)).Access == policy.Private && pl.host.isDir(r.Path) && !pl.skeleton[r.Path] {
+			pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Dir: true})
+			continue
+		}
 		if r.Access != policy.ReadWrite || r.Path == "/" || strings.HasPrefix(r.Path, "/dev/") || r.Path == "/tmp" || r.Path == "/var/tmp" {
 			continue
 		}

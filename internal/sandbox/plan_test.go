@@ -191,6 +191,29 @@ var planCases = []struct {
 		},
 		want: map[string]view{home + "/src/app/.git/config": viewHostWrite, home + "/src/app/.git/hooks/x": viewHostRead},
 	},
+	{
+		// The repository is held by a mount, all else in the workspace by names.
+		name: "install", fs: ordinary(home+"/src/app/.git/config=file", home+"/src/app/.git/refs/heads/target", home+"/src/app/node_modules"),
+		config: func(c *policy.Config) {
+			c.Guard, c.Profile, c.Install = true, policy.InstallProfile, policy.Install{Folders: []string{"node_modules", "target"}, Files: []string{"package-lock.json"}}
+			c.GitDirs = []string{"/repos/app/.git"}
+			if _, err := c.Narrow(); err != nil {
+				panic(err)
+			}
+		},
+		host: func(h *Host) { h.Pins = []string{home + "/src/app/.git"} },
+		want: map[string]view{
+			home + "/src/app/.git/config": viewHostRead, home + "/src/app/.git/refs/heads/target": viewHostRead, home + "/src/app/node_modules": viewHostWrite,
+			home + "/.npm/x": viewHostWrite, "/repos/app/.git/x": viewHostRead,
+		},
+	},
+	{
+		name: "scratch", fs: ordinary("/tmp/scratch/ws/a=file"),
+		config: func(c *policy.Config) {
+			c.Profile, c.Workspace, c.Protected = policy.ScratchProfile, "/tmp/scratch/ws", nil
+		},
+		want: map[string]view{"/tmp/scratch/ws/a": viewHostRead, home + "/src/app/main.go": viewHostRead, home + "/.npm/x": viewHostRead, "/tmp/x": viewNothing, home + "/.ssh/id": viewNothing},
+	},
 }
 
 func planCase(t *testing.T, i int) Spec {
@@ -252,6 +275,30 @@ func TestPlanIsPure(t *testing.T) {
 		y, err2 := MarshalSpec(b)
 		if err1 != nil || err2 != nil || string(x) != string(y) {
 			t.Errorf("%s differs from run to run (%v, %v)", planCases[i].name, err1, err2)
+		}
+	}
+}
+
+// F10: the scratch folder is the working folder, unless another one is named.
+func TestF10_PlanScratch(t *testing.T) {
+	for i, c := range planCases {
+		if c.name != "scratch" && c.name != "read-only" {
+			continue
+		}
+		cfg := ordinaryConfig(c.config)
+		p, h := mustPolicy(t, cfg), c.fs.inspect(cfg)
+		for asked, want := range map[string]string{"": "/tmp/scratch-", "/usr": "/usr"} {
+			if c.name == "read-only" && asked == "" {
+				want = home + "/src/app"
+			}
+			s := Plan(p, h, Command{Args: []string{"true"}, Dir: asked, Environ: []string{"PWD=/x"}})
+			pwd := "PWD=/x"
+			if want == "/tmp/scratch-" {
+				pwd = "PWD=" + want
+			}
+			if s.Dir != want || !slices.Contains(s.Env, pwd) {
+				t.Errorf("%s, folder %q: %q, %q", planCases[i].name, asked, s.Dir, s.Env)
+			}
 		}
 	}
 }

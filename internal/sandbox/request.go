@@ -4,16 +4,15 @@ import "bawn/internal/policy"
 
 // Request is what a caller asks for, before anything is checked.
 type Request struct {
-	Tier      policy.Tier
-	Mode      policy.Mode
-	Workspace string   // "" is the current folder
-	AddDirs   []string // relative to the current folder
-	Temp      policy.TempMode
-	Env       policy.EnvRules
-	Environ   []string // the caller's environment
-	Network   policy.NetworkConfig
-	Guard     bool // names that do not exist yet can be held too
-
+	Tier       policy.Tier
+	Mode       policy.Mode
+	Workspace  string   // "" is the current folder
+	AddDirs    []string // relative to the current folder
+	Temp       policy.TempMode
+	Env        policy.EnvRules
+	Environ    []string // the caller's environment
+	Network    policy.NetworkConfig
+	Guard      bool          // names that do not exist yet can be held too
 	TempOrigin policy.Origin // who set Temp
 
 	// What settings say. Paths are absolute and clean, not yet real.
@@ -29,6 +28,22 @@ type Request struct {
 	// Lifted are ids of protected names that do not hold, Unprotected places
 	// in which none does.
 	Lifted, Unprotected []string
+
+	// Plugins are folders that installed plugins declare (SPEC F7): added as
+	// AddDirs are, but left out with a warning where they cannot be.
+	Plugins []PluginFolder
+
+	// Profile narrows all of this for one kind of command; Install is what
+	// policy.InstallProfile needs to know.
+	Profile policy.Profile
+	Install policy.Install
+}
+
+// PluginFolder is a folder that a plugin's manifest names.
+type PluginFolder struct {
+	Path   string // absolute and clean, not yet real
+	Plugin string
+	Origin policy.Origin
 }
 
 // Folder is a folder to add, and who named it.

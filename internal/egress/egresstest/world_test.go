@@ -56,6 +56,9 @@ func zone() map[string][]netip.Addr {
 		"allowed.test": a(upstream), "sub.allowed.test": a(upstream), "evil.test": a(upstream), "other.test": a("11.0.0.11"),
 		"intra.test": a("10.1.2.3"), "meta.test": a("169.254.169.254"), "loop.test": a("127.0.0.1"), "six.test": a("::1"),
 		"mix.test": a("11.0.0.99", "127.0.0.1"), "dead.test": a("11.0.0.98"),
+		// Hosts that are allowed without a rule.
+		"packages.npmjs.org": a(upstream), "github.com": a(upstream), "codeload.github.com": a(upstream), "raw.githubusercontent.com": a(upstream),
+		"gitlab.com": a(upstream), "bitbucket.org": a(upstream), "huggingface.co": a(upstream),
 	}
 }
 

@@ -3,6 +3,8 @@ package plain
 import (
 	"slices"
 	"strings"
+
+	"bawn/internal/policy"
 )
 
 // Install is one recognised package installation. The names are relative to
@@ -14,8 +16,31 @@ type Install struct {
 	// written too.
 	Adds      bool
 	Manifests []string
-	Locks     []string // lock files, replaced by rename by most tools
+	Locks     []string // lock files and other single files, replaced by rename by most tools
 	Folders   []string // where the packages go
+}
+
+// Profile is what the installs of one command may write together, for
+// policy.InstallProfile. Tools for monorepos write in the folders of the
+// packages, and some from below up to the root, so the names hold everywhere
+// in the workspace.
+func Profile(installs []Install) policy.Install {
+	var p policy.Install
+	add := func(to *[]string, names []string) {
+		for _, n := range names {
+			if !slices.Contains(*to, n) {
+				*to = append(*to, n)
+			}
+		}
+	}
+	for _, in := range installs {
+		add(&p.Folders, in.Folders)
+		add(&p.Files, in.Locks)
+		if in.Adds {
+			add(&p.Files, in.Manifests)
+		}
+	}
+	return p
 }
 
 // InstallsText recognises text that does nothing but install packages: plain

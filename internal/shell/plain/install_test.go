@@ -2,7 +2,10 @@ package plain
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"bawn/internal/policy"
 )
 
 func TestInstalls(t *testing.T) {
@@ -74,5 +77,34 @@ func TestInstallNames(t *testing.T) {
 	a.Folders[0] = "src"
 	if b, _ := InstallOf([]string{"npm", "ci"}); b.Folders[0] != "node_modules" {
 		t.Error("the table can be changed from outside")
+	}
+}
+
+func TestProfile(t *testing.T) {
+	for _, c := range []struct {
+		text           string
+		folders, files string
+	}{
+		{"npm ci", "node_modules", "package-lock.json npm-shrinkwrap.json"},
+		{"npm install x", "node_modules", "package-lock.json npm-shrinkwrap.json package.json"},
+		{"npm ci && npm ci", "node_modules", "package-lock.json npm-shrinkwrap.json"},
+		{"go mod download", "vendor", "go.sum go.work.sum"}, {"go get x.test/y", "vendor", "go.sum go.work.sum go.mod go.work"},
+		{"pip install flask && npm ci", ".venv venv node_modules", "package-lock.json npm-shrinkwrap.json"},
+		{"gem install rails", "", ""},
+		{"yarn", "node_modules .yarn/cache .yarn/unplugged", "yarn.lock .pnp.cjs .pnp.loader.mjs .yarn/install-state.gz .yarn/build-state.yml"},
+	} {
+		in, ok := InstallsText(c.text)
+		p := Profile(in)
+		if !ok || strings.Join(p.Folders, " ") != c.folders || strings.Join(p.Files, " ") != c.files || len(p.Hosts) > 0 || p.Lift != "" {
+			t.Errorf("%q: %v, %+v", c.text, ok, p)
+		}
+	}
+	// What a profile names is clean, and no folder stands among the files.
+	for _, i := range installers {
+		for _, n := range slices.Concat(i.folders, i.locks, i.manifests) {
+			if !policy.IsClean("/" + n) {
+				t.Errorf("%s: %q", i.tool, n)
+			}
+		}
 	}
 }

@@ -72,6 +72,72 @@ func (p Permissions) Decide(text string) policy.Decision {
 // DecideArgs judges a command given as its words.
 func (p Permissions) DecideArgs(args []string) policy.Decision { return p.decide(FromArgs(args)) }
 
+// Ruled judges shell text by the rules that restrict alone, for a command that
+// the person who typed it has approved by that: Deny and Ask only where a rule
+// names one of its commands, or may do so; of a text that is not understood
+// every rule may speak. Everything else is allowed.
+func (p Permissions) Ruled(text string) policy.Decision {
+	if !p.restricts() {
+		return noRule
+	}
+	list, err := Parse(text)
+	if err != nil {
+		return maybe("a rule may be about it, and " + err.Error())
+	}
+	return p.ruled(list)
+}
+
+// RuledArgs is Ruled for a command given as its words.
+func (p Permissions) RuledArgs(args []string) policy.Decision {
+	if !p.restricts() {
+		return noRule
+	}
+	return p.ruled(FromArgs(args))
+}
+
+var noRule = allowed("permission:unruled", "no rule restricts it")
+
+func maybe(why string) policy.Decision {
+	return policy.Decision{Verdict: policy.Ask, Rule: policy.Rule{ID: "permission:maybe", Text: "it is not known what would run: " + why}}
+}
+
+func (p Permissions) ruled(list []Command) policy.Decision {
+	worst := noRule
+	for _, c := range list {
+		if c.Opaque && !p.Sandboxed && worst.Verdict > policy.Ask {
+			worst = maybe("it runs text or a program that cannot be seen here, and no sandbox holds it")
+		}
+		for i := range p.Rules {
+			r := &p.Rules[i]
+			if r.Verdict == policy.Allow || p.Mode == Bypass && r.Verdict != policy.Deny {
+				continue
+			}
+			d := r.decision()
+			switch r.matches(c) {
+			case noMatch:
+				continue
+			case mayMatch:
+				d = maybe(fmt.Sprintf("the rule for %q may be about it", r.Pattern.String()))
+				d.Rule.Origin = r.Pattern.Origin()
+			}
+			if d.Verdict < worst.Verdict {
+				worst = d
+			}
+		}
+	}
+	return worst
+}
+
+// restricts reports whether any rule could deny or ask.
+func (p Permissions) restricts() bool {
+	for _, r := range p.Rules {
+		if r.Verdict == policy.Deny || r.Verdict == policy.Ask && p.Mode != Bypass {
+			return true
+		}
+	}
+	return false
+}
+
 func (p Permissions) denies() bool {
 	for _, r := range p.Rules {
 		if r.Verdict == policy.Deny {
@@ -169,7 +235,7 @@ func (p Permissions) ruleAllows(c Command, r *Permission) policy.Decision {
 func (r *Permission) decision() policy.Decision {
 	return policy.Decision{Verdict: r.Verdict, Rule: policy.Rule{
 		ID:     "permission:" + r.Verdict.String() + ":" + r.Pattern.String(),
-		Text:   fmt.Sprintf("the rule for %q says %s", r.Pattern.String(), r.Verdict),
+		Text:   fmt.Sprintf("the permission rule for %q says %s", r.Pattern.String(), r.Verdict),
 		Origin: r.Pattern.Origin(),
 	}}
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // UserName is the ordinary user that tests make and run as.
@@ -38,6 +40,7 @@ func Main(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	leaveTerminal()
 	if binary = os.Getenv(envBinary); binary == "" {
 		// Not below /tmp, which is private in the sandbox: a write that
 		// wrongly passes must be seen to arrive on the host.
@@ -88,6 +91,19 @@ func run(m *testing.M) int {
 		return fatal(e.err)
 	}
 	return max(code, e.code)
+}
+
+// leaveTerminal gives up the terminal that the tests were started from: a run
+// with nobody to ask must not find it, and ask there.
+func leaveTerminal() {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if sid, err := unix.Getsid(0); err == nil && sid != os.Getpid() { // for a leader, all of the session would lose it
+		_ = unix.IoctlSetInt(fd, unix.TIOCNOTTY, 0)
+	}
 }
 
 func fatal(err error) int {

@@ -21,12 +21,7 @@ import (
 )
 
 // command is a run of bawn that the test starts and watches itself.
-func (b *Box) command(args ...string) *exec.Cmd {
-	all := append([]string{"run", "--launcher", b.Launcher}, b.Flags...)
-	cmd := exec.Command(Binary(), append(append(all, "--"), args...)...)
-	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
-	return cmd
-}
+func (b *Box) command(args ...string) *exec.Cmd { return b.Command(args...) }
 
 // hostShell runs a text outside the sandbox, in which `bawn CMD` is a run
 // with the case's launcher and flags.
@@ -91,8 +86,6 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-const patience = Limit
-
 // expect reads one line of output.
 func (r *running) expect(t *testing.T, want string) {
 	t.Helper()
@@ -137,16 +130,6 @@ func (r *running) code(t *testing.T) int {
 		t.Fatalf("the run did not end; stderr: %s", r.errs)
 	}
 	return r.cmd.ProcessState.ExitCode()
-}
-
-// until polls a condition of the host.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
 }
 
 var markers atomic.Int64

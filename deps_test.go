@@ -109,7 +109,7 @@ var arrows = map[string][]string{
 	"bawn/internal/sandbox/sandboxtest":           {"bawn/internal"},
 	"bawn/internal/session": {
 		"bawn/internal/policy", "bawn/internal/config", "bawn/internal/shell", "bawn/internal/approval", "bawn/internal/audit",
-		"bawn/internal/egress", "bawn/internal/sandbox",
+		"bawn/internal/egress", "bawn/internal/sandbox", "bawn/internal/hostname",
 	},
 	"bawn/internal/frontend": {"bawn/internal"},
 }
@@ -222,19 +222,48 @@ func TestHotPathIsLean(t *testing.T) {
 			}
 		}
 	}
-	// The program also explains itself to programs, in JSON; nothing more.
+	// The program also explains itself to programs, in JSON, and reads command
+	// text; the parser for that has the one package that compiles patterns
+	// (docs/decisions/0012-command-text.md has what it costs).
 	deps := dependencies(t, "bawn/cmd/bawn")
-	for _, h := range []string{"net/http", "crypto/tls", "regexp", "text/template", "html/template", "testing"} {
+	for _, h := range []string{"net/http", "crypto/tls", "text/template", "html/template", "testing"} {
 		if deps[h] {
 			t.Errorf("the program depends on %s", h)
 		}
 	}
-	modules := []string{"bawn", "github.com/pelletier/go-toml/v2/unstable", "github.com/pelletier/go-toml/v2/internal", "golang.org/x/sys", "golang.org/x/net/idna", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http2/hpack", "golang.org/x/text"}
+	const parser = "mvdan.cc/sh/v3/fileutil"
+	for _, imp := range importers(t, "bawn/cmd/bawn", "regexp") {
+		if imp != parser {
+			t.Errorf("the program depends on regexp by %s too", imp)
+		}
+	}
+	modules := []string{
+		"bawn", "golang.org/x/sys", "golang.org/x/net/idna", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http2/hpack", "golang.org/x/text",
+		"github.com/pelletier/go-toml/v2/unstable", "github.com/pelletier/go-toml/v2/internal",
+		"mvdan.cc/sh/v3/syntax", parser,
+	}
 	for _, imp := range slices.Sorted(maps.Keys(deps)) {
 		if !standard(imp) && !slices.ContainsFunc(modules, func(m string) bool { return below(imp, m) }) {
 			t.Errorf("the program depends on the module of %s", imp)
 		}
 	}
+}
+
+// importers are the dependencies of pkg that import what.
+func importers(t *testing.T, pkg, what string) (out []string) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, pkg)
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); slices.Contains(f[1:], what) {
+			out = append(out, f[0])
+		}
+	}
+	return out
 }
 
 func dependencies(t *testing.T, pkg string) map[string]bool {

@@ -47,6 +47,7 @@ type Egress struct {
 type network struct {
 	e       *Egress
 	policy  policy.Policy
+	ask     *questions
 	proxy   *egress.Proxy
 	engine  *transparent.Engine
 	publish publisher
@@ -58,11 +59,11 @@ type network struct {
 
 // open prepares what must be there before the sandbox is planned, and tells
 // the plan what to make.
-func (e *Egress) open(p policy.Policy, c *sandbox.Command) (*network, error) {
+func (e *Egress) open(p policy.Policy, c *sandbox.Command, ask *questions) (*network, error) {
 	if e == nil {
 		return nil, nil
 	}
-	n := &network{e: e, policy: p}
+	n := &network{e: e, policy: p, ask: ask}
 	limits := openFiles()
 	if n.publish.max = maxPublished; len(e.Publish) > 0 && limits.Conns < 2*maxPublished {
 		limits.Conns = max(1, limits.Conns/2)
@@ -126,16 +127,19 @@ const (
 	maxCommand = 64 // bytes of a name, as it is shown
 )
 
-// decide answers for one connection. With nobody to ask, a question is a
-// refusal to the egress (SPEC T8).
-func (n *network) decide(_ context.Context, r egress.Request) policy.Decision {
-	return n.policy.Network().Decide(r.Connect)
+// decide answers for one connection, and holds it while a person is asked.
+// With nobody to ask, a question is a refusal to the egress (SPEC T8).
+func (n *network) decide(ctx context.Context, r egress.Request) policy.Decision {
+	return n.ask.decide(ctx, r.Connect, n.policy.Network().Decide(r.Connect))
 }
 
 // name answers for one name, which is all that a query can ask for. A denied
 // one is noted: the client never gets as far as a connection.
 func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
 	d := n.policy.Network().DecideName(h)
+	if d.Verdict == policy.Ask && n.ask != nil {
+		return d // it gets an address, and the question comes when it is connected to
+	}
 	if d.Verdict != policy.Allow {
 		d.Verdict = policy.Deny // with nobody to ask, an unlisted name does not exist
 		n.record(egress.Event{

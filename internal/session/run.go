@@ -6,6 +6,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/approval"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -26,6 +28,11 @@ type Options struct {
 	Stdio   sandbox.Stdio
 	// Egress is the way to the network; nil is none, not even a refusal.
 	Egress *Egress
+	// Ask asks a person about hosts that no rule covers; nil: nobody is there.
+	// See CanAsk.
+	Ask approval.Asker
+	// Save keeps a host rule that was allowed for good; nil offers no such answer.
+	Save func(rule string) error
 	// Foreground: the run stands for this process, so its signals are
 	// forwarded and a stopped command stops it too. Libraries leave it off.
 	Foreground bool
@@ -62,7 +69,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	if o.Stdio, err = Streams(o.Stdio, o.Command.TTY, o.Foreground); err != nil {
 		return Result{}, err
 	}
-	r := runner{o: o}
+	r := runner{o: o, started: make(chan struct{})}
 	var watching chan struct{}
 	if o.Foreground {
 		// While the sandbox is built: each caught signal costs a hand-over
@@ -73,7 +80,10 @@ func run(ctx context.Context, o Options) (Result, error) {
 			close(watching)
 		}()
 	}
-	r.net, err = o.Egress.open(o.Policy, &r.o.Command)
+	if o.Policy.HasNetwork() && o.Egress != nil {
+		r.ask = newQuestions(o.Ask, o.Save, r.hold, o.Egress.Notice)
+	}
+	r.net, err = o.Egress.open(o.Policy, &r.o.Command, r.ask)
 	if err != nil {
 		return Result{}, err
 	}
@@ -91,6 +101,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	r.p = p
 	defer func() { r.tty.close() }()
 	res, err := r.loop(ctx)
+	r.ask.close() // before the terminal is given back
 	// Both wait for the kernel. Nothing is asked of a sandbox after Close: its
 	// descriptor's number may be another's by then.
 	var closing sync.WaitGroup
@@ -179,11 +190,14 @@ type runner struct {
 	p       sandbox.Process
 	tty     *terminal
 	net     *network
+	ask     *questions
 	names   nameList
 	signals chan os.Signal
 
-	stopSignal unix.Signal // what stopped the command last
-	sentStop   bool        // SIGTSTP came from outside
+	running    sync.Once     // closes started
+	started    chan struct{} // closed when the command runs and its terminal is relayed
+	stopSignal unix.Signal   // what stopped the command last
+	sentStop   bool          // SIGTSTP came from outside
 }
 
 // next is an event or the error in its place.
@@ -273,6 +287,7 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		if err := r.tty.relay(); err != nil {
 			return failed, true, err
 		}
+		r.running.Do(func() { close(r.started) })
 	case sandbox.EventStopped:
 		r.stopped(ev.Code)
 	case sandbox.EventNetwork:
@@ -284,6 +299,7 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 	case sandbox.EventFailed:
 		return Result{Code: ev.Code, Reason: ev.Reason}, true, nil
 	case sandbox.EventExited:
+		r.ask.close() // the terminal is needed for the last of the output
 		r.drain()
 		return Result{Code: ev.Code}, true, nil
 	}
@@ -305,6 +321,26 @@ func (r *runner) release() {
 	for _, f := range []*os.File{r.o.Stdio.In, r.o.Stdio.Out} {
 		_ = replace(int(f.Fd()), int(null.Fd()))
 	}
+}
+
+// hold takes the screen from the command while a question is on it. A command
+// may connect before this process knows that it runs, and so before its
+// terminal is relayed: that is waited for.
+func (r *runner) hold(ctx context.Context) (func(), error) {
+	select {
+	case <-r.started:
+	case <-ctx.Done():
+		return nil, errors.New("the question was withdrawn")
+	}
+	giveBack, err := r.tty.lend()
+	if err != nil || r.tty == nil {
+		return giveBack, err
+	}
+	return func() {
+		giveBack()
+		// Programs that own the whole screen draw it again on this.
+		_ = r.p.Signal(int(unix.SIGWINCH))
+	}, nil
 }
 
 // drain waits until all that the command wrote to its terminal has been

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/approval"
 	"bawn/internal/sandbox"
 )
 
@@ -27,6 +29,11 @@ type terminal struct {
 	saved  *unix.Termios
 	isRaw  bool
 	closed bool
+	lent   bool // a question has the terminal
+
+	// screen is held while something is written to the caller's terminal, and
+	// while it is lent: what the command writes meanwhile waits.
+	screen sync.Mutex
 }
 
 // IsTerminal reports whether f is a terminal.
@@ -102,13 +109,60 @@ func (t *terminal) output() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.master.Read(buf)
-		if n > 0 && writeAll(t.out, buf[:n]) != nil {
+		if n > 0 && t.show(buf[:n]) != nil {
 			_ = t.master.Close()
 			return
 		}
 		if err != nil {
 			return // EIO: every slave is closed
 		}
+	}
+}
+
+func (t *terminal) show(b []byte) error {
+	t.screen.Lock()
+	defer t.screen.Unlock()
+	return writeAll(t.out, b)
+}
+
+// lend takes the terminal from the command for a question; the function gives
+// it back. An error says why that cannot be: nothing is lent then.
+func (t *terminal) lend() (giveBack func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	t.settle()
+	t.screen.Lock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isRaw || t.closed || !foreground(t.in) {
+		t.screen.Unlock()
+		return nil, approval.ErrBackground
+	}
+	t.isRaw, t.lent = false, true
+	if err := setTermios(t.in, t.saved); err != nil {
+		t.lent = false
+		t.screen.Unlock()
+		return nil, fmt.Errorf("the terminal's modes cannot be set: %w", err)
+	}
+	return func() {
+		t.mu.Lock()
+		t.lent = false
+		t.mu.Unlock()
+		t.raw() // first, or what the command wrote would be processed twice
+		t.screen.Unlock()
+	}, nil
+}
+
+// settle waits for what the command has written already, so that it stands
+// before the question; not for ever, as it may write without end.
+func (t *terminal) settle() {
+	for range 50 {
+		fds := []unix.PollFd{{Fd: int32(t.master.Fd()), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, 0); n == 0 && err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -173,7 +227,7 @@ func (t *terminal) raw() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || !foreground(t.in) {
+	if t.closed || t.lent || !foreground(t.in) {
 		return
 	}
 	if !t.isRaw {
@@ -204,7 +258,7 @@ func (t *terminal) waiting() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.isRaw && !t.closed
+	return !t.isRaw && !t.closed && !t.lent
 }
 
 // restore gives the terminal back as it was, and reports whether it was ours.

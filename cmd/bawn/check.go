@@ -30,15 +30,22 @@ type checkResult struct {
 	Origin  string `json:"origin"`
 	Lift    string `json:"lift,omitempty"`
 	Tier    string `json:"tier"`
+	ranCheck
 }
 
 func checkCommand(args []string) int {
 	f := newRunFlags()
 	asJSON := false
 	specs := append(f.policySpecs(), jsonFlag(&asJSON))
-	// Flags may stand before the action, before the path and after it.
+	// Flags may stand before the action, before the path and after it; those of
+	// run only where the command begins.
 	rest, err := parseFlags(args, specs)
-	for n := 1; err == nil && n <= 2 && len(rest) > n; n++ {
+	run := err == nil && len(rest) > 0 && rest[0] == "run"
+	if run {
+		args, err = parseFlags(rest[1:], append(specs, f.checkRunSpecs()...))
+		rest = rest[:1]
+	}
+	for n := 1; err == nil && !run && n <= 2 && len(rest) > n; n++ {
 		var more []string
 		more, err = parseFlags(rest[n:], specs)
 		rest = append(rest[:n:n], more...)
@@ -52,29 +59,26 @@ func checkCommand(args []string) int {
 	if f.profile == policy.InstallProfile {
 		return usageError("check", errCheckInstall)
 	}
-	if len(rest) > 0 && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
-		return usageError("check", fmt.Errorf("unknown action %q: it is read, write or connect", rest[0]))
+	if len(rest) > 0 && !run && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
+		return usageError("check", fmt.Errorf("unknown action %q: it is read, write, connect or run", rest[0]))
 	}
 	if len(rest) > 2 {
 		return usageError("check", fmt.Errorf("check takes one path or host, got %q too", rest[2]))
 	}
-	if len(rest) != 2 {
-		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, or connect HOST:PORT"))
-	}
-	s, err := f.load()
-	if err != nil {
-		return fail(err)
-	}
-	p, _, err := s.settle(guardWorks())
-	if err != nil {
-		return fail(err)
+	if len(rest) != 2 && !run {
+		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, connect HOST:PORT, or run -- CMD"))
 	}
 	r := checkResult{Action: rest[0]}
-	a, err := r.object(rest[1])
+	var d policy.Decision
+	var p policy.Policy
+	if run {
+		d, p, err = checkRun(f, &r, args)
+	} else {
+		d, p, err = checkObject(f, &r, rest[1])
+	}
 	if err != nil {
 		return fail(err)
 	}
-	d := p.Decide(a)
 	tier := p.Tier().String()
 	if p.Mode() != policy.NoMode {
 		tier = p.Mode().String()
@@ -89,6 +93,9 @@ func checkCommand(args []string) int {
 		}
 	} else {
 		fmt.Printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.what()))
+		if run {
+			r.print(tier)
+		}
 		fmt.Printf("rule   %s (%s)\n", printable(r.Rule), printable(r.Origin))
 		fmt.Printf("why    %s\n", printable(r.Reason))
 		if r.Lift != "" && d.Verdict != policy.Allow {
@@ -102,6 +109,23 @@ func checkCommand(args []string) int {
 		return checkAsk
 	}
 	return checkDeny
+}
+
+// checkObject decides about a path or a host.
+func checkObject(f *runFlags, r *checkResult, text string) (policy.Decision, policy.Policy, error) {
+	s, err := f.load()
+	if err != nil {
+		return policy.Decision{}, policy.Policy{}, err
+	}
+	p, _, err := s.settle(guardWorks())
+	if err != nil {
+		return policy.Decision{}, p, err
+	}
+	a, err := r.object(text)
+	if err != nil {
+		return policy.Decision{}, p, err
+	}
+	return p.Decide(a), p, nil
 }
 
 // object reads what the action is about. A host without a port is asked for
@@ -131,6 +155,9 @@ func (r *checkResult) object(text string) (policy.Action, error) {
 
 // what is the object as a person reads it.
 func (r *checkResult) what() string {
+	if r.Action == "run" {
+		return r.Command
+	}
 	if r.Action == "connect" {
 		return r.Host + ":" + strconv.Itoa(int(r.Port))
 	}

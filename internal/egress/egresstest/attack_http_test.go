@@ -198,7 +198,7 @@ func TestA42_Escapes(t *testing.T) {
 		`GET http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n`:           "403",
 		`GET http://evil.test/<script> HTTP/1.1\r\nHost: evil.test\r\n\r\n`:   "403",
 	})
-	r := b.Sh(t, "curl -si http://evil.test/").OK(t)
+	r := b.Sh(t, hidden+"-si http://evil.test/").OK(t)
 	if !strings.Contains(r.Stdout, "text/plain") || !strings.Contains(r.Stdout, "evil.test") || !strings.Contains(r.Stdout, "--allow-domain") {
 		t.Errorf("the refusal says too little: %q", r.Stdout)
 	}

@@ -81,7 +81,7 @@ func TestB88_AirlockSaysSo(t *testing.T) {
 	for _, l := range []string{"native", "bwrap"} {
 		b := NewBox(t, w, l)
 		b.Flags = []string{"--tier", "airlock"}
-		r := b.Sh(t, "timeout 20 getent hosts a.test; echo $?; timeout 20 ssh -o BatchMode=yes x.test true; echo $?; timeout 20 curl -sS --fail http://x.test; echo $?; false")
+		r := b.Sh(t, "timeout 20 getent hosts a.test; echo $?; timeout 20 ssh -o BatchMode=yes x.test true; echo $?; c=curl; timeout 20 $c -sS --fail http://x.test; echo $?; false")
 		f := strings.Fields(r.Stdout)
 		if len(f) != 3 || f[0] == "0" || f[1] == "0" || f[2] == "0" || strings.Contains(r.Stdout, "124") {
 			t.Errorf("%s: exit codes %q", l, r.Stdout)

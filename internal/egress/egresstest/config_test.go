@@ -14,7 +14,7 @@ func (b *Box) settings(t *testing.T, text string) {
 	sandboxtest.Write(t, b.Home+"/.config/bawn/config.toml", text)
 }
 
-const fetch = "curl -sS --fail --max-time 30 http://%s:18080/ >/dev/null && echo reached; true"
+const fetch = "c=curl; $c -sS --fail --max-time 30 http://%s:18080/ >/dev/null && echo reached; true"
 
 func (b *Box) reaches(t *testing.T, host string) bool {
 	t.Helper()
@@ -48,7 +48,7 @@ func TestC7_HostsOfTheSettings(t *testing.T) {
 			}
 		}
 		b.settings(t, "[sandbox.proxy]\nenabled = false\n")
-		r := b.Sh(t, "curl -sS http://allowed.test:18080/; exit 3")
+		r := b.Sh(t, hidden+"-sS http://allowed.test:18080/; exit 3")
 		if r.Code != 3 || !strings.Contains(r.Stdout, "the settings switch the network off") || !strings.Contains(r.Stderr, "no network: enabled = false in [sandbox.proxy] ("+b.Home) {
 			t.Errorf("%s: %q %q", l, r.Stdout, r.Stderr)
 		}

@@ -115,3 +115,7 @@ func wantStatus(t *testing.T, b *Box, cases map[string]string) {
 // hello is shell text that fails unless a server at ADDR/PORT answers. Where
 // the kernel redirects connections, one that is refused is accepted first.
 const hello = "exec 3<>/dev/tcp/%s && printf 'GET / HTTP/1.0\\r\\nX: hello\\r\\n\\r\\n' >&3 && grep -q hello <&3"
+
+// hidden is curl in shell text that the check before a run cannot read, so that
+// what holds at the connection is seen.
+const hidden = "c=curl; $c "

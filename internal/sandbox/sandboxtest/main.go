@@ -7,6 +7,7 @@
 package sandboxtest
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -78,12 +80,15 @@ func run(m *testing.M) int {
 		said []byte
 		err  error
 	}
-	user := make(chan ended, 1)
+	user, started := make(chan ended, 1), make(chan struct{})
 	go func() {
 		var e ended
-		e.code, e.said, e.err = runAsUser()
+		e.code, e.said, e.err = runAsUser(sync.OnceFunc(func() { close(started) }))
 		user <- e
 	}()
+	// A process that a test starts would hold the copied program open for
+	// writing, for as long as it takes to become another: then it is busy.
+	<-started
 	code := m.Run()
 	e := <-user
 	fmt.Printf("=== the same tests as user %s\n%s", UserName, e.said)
@@ -126,7 +131,9 @@ func EnsureUser() (*user.User, error) {
 }
 
 // runAsUser runs this program's tests as UserName; said is what they printed.
-func runAsUser() (code int, said []byte, err error) {
+// started is called when they run, or will not.
+func runAsUser(started func()) (code int, said []byte, err error) {
+	defer started()
 	u, err := EnsureUser()
 	if err != nil {
 		return 1, nil, err
@@ -167,7 +174,13 @@ func runAsUser() (code int, said []byte, err error) {
 		"TMPDIR=" + dir, envBinary + "=" + binary, envUser + "=1", "CI=" + os.Getenv("CI"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	said, err = cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err = cmd.Start(); err == nil {
+		started()
+		err = cmd.Wait()
+	}
+	said = out.Bytes()
 	if ee, ok := err.(*exec.ExitError); ok {
 		return ee.ExitCode(), said, nil
 	}

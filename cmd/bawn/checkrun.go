@@ -37,9 +37,6 @@ type stayReason struct {
 	Lift   string `json:"lift,omitempty"`
 }
 
-// narrowsInstalls: whether runs give package installs their profile yet.
-const narrowsInstalls = false
-
 // checkRun decides about a command as `bawn run` would on a terminal.
 func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, policy.Policy, error) {
 	f.command = launch.Command{Args: args, Text: f.shell, IsText: f.hasShell}
@@ -50,11 +47,14 @@ func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, poli
 	if err != nil {
 		return policy.Decision{}, policy.Policy{}, err
 	}
+	if err := f.narrow(s, args); err != nil {
+		return policy.Decision{}, policy.Policy{}, err
+	}
 	p, _, err := s.settle(guardWorks())
 	if err != nil {
 		return policy.Decision{}, p, err
 	}
-	out := launch.Decide(f.command, commandFacts(s.config, p, f.mayAsk(), f.mayAsk()))
+	out := launch.Decide(f.command, f.commandFacts(s.config, p, f.mayAsk(), f.mayAsk()))
 	r.Command, r.Place = f.command.String(), [...]string{launch.Nowhere: "refused", launch.Inside: "inside", launch.Outside: "outside"}[out.Place]
 	if out.Place == launch.Outside {
 		r.Program = out.Program.Program
@@ -62,12 +62,11 @@ func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, poli
 	if out.Stays.ID != "" {
 		r.Stays = &stayReason{out.Stays.ID, out.Stays.Text, out.Stays.Origin.String(), out.Stays.Lift}
 	}
-	for _, in := range out.Installs {
-		if !narrowsInstalls {
-			break
+	if out.Place == launch.Inside && s.profile == policy.InstallProfile {
+		r.Profile = s.profile.String()
+		for _, in := range f.installs(args) {
+			r.Tools = append(r.Tools, in.Tool)
 		}
-		r.Profile = "install"
-		r.Tools = append(r.Tools, in.Tool)
 	}
 	return out.Decision, p, nil
 }

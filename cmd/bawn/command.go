@@ -16,13 +16,17 @@ import (
 
 // commandFacts are what a decision about a command needs: its text, what the
 // settings say about commands, and who can be asked.
-func commandFacts(cfg config.Config, p policy.Policy, canAsk, canAskHosts bool) launch.Facts {
-	return launch.Facts{
+func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canAskHosts bool) launch.Facts {
+	facts := launch.Facts{
 		Policy: p, CanAsk: canAsk, CanAskHosts: canAskHosts, Strict: cfg.StrictPrecheck(),
 		Dir: p.Workspace(), Home: os.Getenv("HOME"),
 		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()), NarrowInstalls: cfg.NarrowInstalls(),
 		View: programView(p), Real: realPath,
 	}
+	if f.profile != policy.NoProfile { // a profile that was typed is wanted in the sandbox
+		facts.Exceptions = plain.Exceptions{}
+	}
+	return facts
 }
 
 // permissions are the rules about commands in the form that package shell
@@ -80,7 +84,7 @@ func (f *runFlags) asker() (a approval.Asker, ok bool) {
 // permitted asks the rules about commands for a run without a sandbox.
 func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
 	a, canAsk := f.asker()
-	out := launch.Decide(f.command, commandFacts(s.config, p, canAsk, false))
+	out := launch.Decide(f.command, f.commandFacts(s.config, p, canAsk, false))
 	if out.Place == launch.Nowhere {
 		return refuse(out.Decision), false
 	}

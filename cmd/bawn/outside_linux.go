@@ -185,7 +185,7 @@ func (f *runFlags) leave(s *settings, guard bool) (code int, left bool, err erro
 		return 0, false, err
 	}
 	a, canAsk := f.asker()
-	facts := commandFacts(s.config, p, canAsk, false)
+	facts := f.commandFacts(s.config, p, canAsk, false)
 	out := launch.Decide(f.command, facts)
 	if out.Place != launch.Outside {
 		return 0, false, nil

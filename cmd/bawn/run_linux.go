@@ -65,7 +65,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if canAsk && session.CanAsk(stdio, tty) {
 		hosts = asker
 	}
-	out := launch.Decide(f.command, commandFacts(s.config, p, canAsk, hosts != nil))
+	out := launch.Decide(f.command, f.commandFacts(s.config, p, canAsk, hosts != nil))
 	if out.Place != launch.Inside {
 		return refuse(out.Decision)
 	}

@@ -208,7 +208,7 @@ func TestCheckRun(t *testing.T) {
 		if r.Code != c.code || got.Verdict != c.verdict || got.Place != c.place || got.Rule != c.rule || got.Command == "" {
 			t.Errorf("%q: exit %d: %s", c.args, r.Code, r.Stdout)
 		}
-		if got.Profile != "" { // runs do not narrow installs yet, so nobody is told so
+		if (got.Profile == "install") != (c.args[len(c.args)-1] == "install") {
 			t.Errorf("%q: profile %q", c.args, got.Profile)
 		}
 	}

@@ -20,7 +20,7 @@ func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canA
 	facts := launch.Facts{
 		Policy: p, CanAsk: canAsk, CanAskHosts: canAskHosts, Strict: cfg.StrictPrecheck(),
 		Dir: p.Workspace(), Home: os.Getenv("HOME"),
-		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()), NarrowInstalls: cfg.NarrowInstalls(),
+		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()),
 		View: programView(p), Real: realPath,
 	}
 	if f.profile != policy.NoProfile { // a profile that was typed is wanted in the sandbox

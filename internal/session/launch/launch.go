@@ -44,8 +44,6 @@ type Facts struct {
 	// Exceptions come from the user's and the managed config alone.
 	Exceptions  plain.Exceptions
 	Permissions shell.Permissions
-	// NarrowInstalls: package installs get a profile of their own.
-	NarrowInstalls bool
 	// View is what is known of the host's programs.
 	View plain.View
 	// Real resolves the links of an absolute path as far as it exists.
@@ -72,9 +70,6 @@ type Outcome struct {
 	// Stays says why it does not run outside, if anything was written that could
 	// be about it.
 	Stays policy.Rule
-	// Installs are the package installations that it consists of, if they get a
-	// profile of their own.
-	Installs []plain.Install
 }
 
 // Decide is a pure function of the facts.
@@ -106,9 +101,6 @@ func Decide(c Command, f Facts) Outcome {
 	}
 	if leaves.Rule.ID != noException && (leaves.Rule.ID != compound || f.mentions(c)) {
 		out.Stays = leaves.Rule
-	}
-	if f.narrows() {
-		out.Installs = installs(c)
 	}
 	return out
 }
@@ -189,32 +181,4 @@ func (f Facts) precheck(c Command) policy.Decision {
 		return shell.Precheck(c.Text, facts)
 	}
 	return shell.PrecheckArgs(c.Args, facts)
-}
-
-// narrows reports whether installs get their own profile (SPEC F9).
-func (f Facts) narrows() bool {
-	switch {
-	case !f.Policy.Sandboxed() || f.Policy.Mode() != policy.NoMode:
-		return false
-	case f.Policy.Tier() == policy.Airlock:
-		return true
-	}
-	return f.NarrowInstalls
-}
-
-func installs(c Command) []plain.Install {
-	if c.IsText {
-		if len(c.Args) > 0 {
-			return nil
-		}
-		list, ok := plain.InstallsText(c.Text)
-		if !ok {
-			return nil
-		}
-		return list
-	}
-	if in, ok := plain.InstallOf(c.Args); ok {
-		return []plain.Install{in}
-	}
-	return nil
 }

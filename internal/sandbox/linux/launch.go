@@ -258,7 +258,9 @@ func (p *process) read() (sandbox.Event, error) {
 	oob := make([]byte, unix.CmsgSpace(4*(stage.MaxLocal+16)))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(p.control, buf, oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
+		// A stage that ends with signals unread resets the connection, which is
+		// told before its last words are.
+		if err == unix.EINTR || err == unix.ECONNRESET {
 			continue
 		}
 		if err != nil || n == 0 {

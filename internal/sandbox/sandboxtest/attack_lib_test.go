@@ -38,7 +38,7 @@ func tool(t *testing.T, name string) string {
 		if toolsDir, toolsErr = os.MkdirTemp("", "attack-"); toolsErr != nil {
 			return
 		}
-		for _, n := range []string{"probe", "kernel", "reach", "reap", "over", "old"} {
+		for _, n := range []string{"probe", "kernel", "reach", "reap", "over", "old", "fresh"} {
 			src, err := attackSources.ReadFile("testdata/" + n + ".c")
 			if err != nil {
 				toolsErr = err

@@ -81,11 +81,24 @@ func respond(fd int, id uint64, errno unix.Errno) {
 	_ = ioctl(fd, ioctlSend, unsafe.Pointer(&r))
 }
 
-// respondFD ends the call with a copy of file. The caller's table may be full.
+// respondFD ends the call with file, which it closes. The caller's table may be
+// full: then the call has not ended.
+//
+// A file that may be written is closed here before the call ends: a caller that
+// writes a program, closes it and runs it must not find it open for writing
+// (ETXTBSY). The kernel's own reference goes with the first request's end.
 func respondFD(fd int, id uint64, file, flags int) unix.Errno {
-	a := addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, srcfd: uint32(file), newfdFlags: uint32(flags & unix.O_CLOEXEC)}
+	a := addFD{id: id, srcfd: uint32(file), newfdFlags: uint32(flags & unix.O_CLOEXEC)}
+	if flags&unix.O_ACCMODE == unix.O_RDONLY {
+		a.flags = unix.SECCOMP_ADDFD_FLAG_SEND
+	}
 	// The caller itself takes it, whenever it runs again.
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlAddFD, uintptr(unsafe.Pointer(&a)))
+	n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlAddFD, uintptr(unsafe.Pointer(&a)))
+	closeFD(file)
+	if errno == 0 && a.flags == 0 {
+		r := response{id: id, val: int64(n)}
+		_ = ioctl(fd, ioctlSend, unsafe.Pointer(&r)) // fails if the caller was killed
+	}
 	return errno
 }
 

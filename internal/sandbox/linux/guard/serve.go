@@ -270,9 +270,7 @@ func nap(d time.Duration) {
 func (w *worker) answer() {
 	r := w.call()
 	if r.file >= 0 {
-		r.err = respondFD(w.fd, w.req.id, r.file, r.flags)
-		closeFD(r.file)
-		if r.err == 0 {
+		if r.err = respondFD(w.fd, w.req.id, r.file, r.flags); r.err == 0 {
 			return
 		}
 	}

@@ -25,7 +25,7 @@ func TestF4_F5_OddHomes(t *testing.T) {
 		}
 		defer os.RemoveAll(root)
 		symlink(t, "/tmp", b.Home+"/link")
-		for _, home := range []string{"/tmp", "/run", "/dev", "/sys", "/proc/self", "/var/tmp", "/", "", "relative", "/nonexistent", "/etc/passwd", b.Home + "/link"} {
+		for _, home := range []string{"/tmp", "/run", "/dev", "/sys", "/proc/self", "/var/tmp", "/", "", "relative", "/nonexistent", b.Home + "/link"} {
 			b.Env = []string{"HOME=" + home}
 			r := b.Sh(t, `test ! -e `+root+` && test -z "$(ls -A /run /tmp | grep -v :)" && echo x >/tmp/x && echo x >in`)
 			if r.Code != 0 || !exists(b.Workspace+"/in") {
@@ -36,6 +36,10 @@ func TestF4_F5_OddHomes(t *testing.T) {
 			}
 			os.Remove(b.Workspace + "/in")
 		}
+		// Whether there are settings under a file cannot be told apart from those
+		// that cannot be read.
+		b.Env = []string{"HOME=/etc/passwd"}
+		setupRefused(t, b, b.Sh(t, "echo x >in"), "/etc/passwd/.config/bawn", "not a folder")
 		b.Env = nil // and the home that is one is shown
 		Write(t, b.Home+"/plain", "TWIN")
 		if r := b.Sh(t, "cat ~/plain").OK(t); r.Stdout != "TWIN" {

@@ -175,7 +175,7 @@ func TestWeaker_NotCovered(t *testing.T) {
 			{"those without privileges slowed down", fmt.Sprintf("renice -n 7 -p %d", pid)},
 			{".git/config", "echo '[x]' >>.git/config"},
 			{".git/hooks", "echo x >.git/hooks/pre-commit"},
-			{".bawn", "echo x >.bawn/config.toml"},
+			{".bawn", "echo '#' >.bawn/config.toml"},
 			{"no network (not even loopback)", "! bash -c ': >/dev/tcp/127.0.0.1/1' 2>e && grep -qi 'permission denied' e"},
 			{"no sockets", "! python3 -c 'import socket;socket.socket(socket.AF_UNIX)' 2>e && grep -q PermissionError e"},
 			{"no /tmp", "! ls /tmp 2>/dev/null && ! (echo >/tmp/bawn-x) 2>/dev/null"},

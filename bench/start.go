@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,7 +78,12 @@ func (b *bench) start(runs int) error {
 	airlock := mk("bawn run --tier airlock", b.bawn, "run", "--launcher", "native", "--tier", "airlock", "--", "/bin/true")
 	raw8 := mk("bwrap, 7 mounts", append(bwrapBase(ws), "/bin/true")...)
 	raw40 := mk("bwrap, the same 40 masks", append(masks, "/bin/true")...)
-	rows := []*row{none, raw8, raw40, airlock, native, bw}
+	all, err := b.ownMounts(ws, env)
+	if err != nil {
+		return err
+	}
+	rawAll := mk("bwrap, all of bawn's mounts", append(all, "/bin/true")...)
+	rows := []*row{none, raw8, raw40, rawAll, airlock, native, bw}
 	if err := measure(rows, runs); err != nil {
 		return err
 	}
@@ -87,7 +93,33 @@ func (b *bench) start(runs int) error {
 	fmt.Printf("         guarded (proxy, resolver, transparent mode) costs %s ms more than airlock (a listener that refuses)\n",
 		ms(native.median()-airlock.median()))
 	ratio("bwrap launcher / bwrap with the same masks", bw, raw40, 2.0)
+	ratio("native / bwrap with all of bawn's mounts", native, rawAll, 1.0)
+	ratio("bwrap launcher / bwrap with all of bawn's mounts", bw, rawAll, 2.0)
 	return nil
+}
+
+// ownMounts is bubblewrap with the arguments that bawn gives it for the same
+// run: the masks in the home are half of them, the others are those of the
+// system. Files made from bawn's descriptors are left out.
+func (b *bench) ownMounts(ws string, env []string) ([]string, error) {
+	cmd := exec.Command(b.bawn, "policy", "--bwrap-args")
+	cmd.Dir, cmd.Env = ws, env
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("bawn policy --bwrap-args: %w", err)
+	}
+	args := []string{"bwrap"}
+	for f := strings.Fields(string(out)); len(f) > 0; {
+		switch {
+		case f[0] == "--file" || f[0] == "--ro-bind-data":
+			f = f[3:]
+		case f[0] == "--perms" && len(f) > 2 && (f[2] == "--file" || f[2] == "--ro-bind-data"):
+			f = f[5:]
+		default:
+			args, f = append(args, f[0]), f[1:]
+		}
+	}
+	return args, nil
 }
 
 func ratio(what string, a, b *row, limit float64) {

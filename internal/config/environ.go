@@ -21,6 +21,11 @@ func parseEnviron(sc scope, environ []string) (values, []string, error) {
 		}
 		k := envKey(name)
 		if k < 0 {
+			// The name is a person's first guess for the tier: taken in silence,
+			// BAWN_TIER=airlock would run guarded.
+			if name == "BAWN_TIER" && value != "" && !slices.ContainsFunc(environ, isSandboxed) {
+				return out, nil, &Error{File: name, Text: "bawn sets it inside the sandbox and does not read it; the tier to start in is BAWN_DEFAULT_TIER"}
+			}
 			if slices.Contains(otherVariables[:], name) {
 				continue
 			}
@@ -45,6 +50,10 @@ func parseEnviron(sc scope, environ []string) (values, []string, error) {
 	}
 	return out, warnings, nil
 }
+
+// isSandboxed reports whether the entry is the one that bawn sets beside
+// BAWN_TIER.
+func isSandboxed(entry string) bool { return strings.HasPrefix(entry, "BAWN_SANDBOXED=") }
 
 func envKey(name string) int {
 	for i := range keys {

@@ -370,6 +370,7 @@ func TestEnvironment(t *testing.T) {
 	for _, tt := range []struct{ entry, want string }{
 		{"BAWN_DEFAULT_TIER=gaurded", "BAWN_DEFAULT_TIER: "},
 		{"BAWN_SANDBOX=yes", "BAWN_SANDBOX: "},
+		{"BAWN_TIER=airlock", "BAWN_DEFAULT_TIER"},
 		{"BAWN_ALLOW_DOMAIN=x.example", "did you mean BAWN_ALLOW_DOMAINS?"},
 		{"BAWN_DENIED_DOMAINS=x.example", "did you mean BAWN_DENY_DOMAINS?"},
 		{"BAWN_ALLOW_DOMAINS=a.example,*.com", "public suffix"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 
@@ -56,7 +57,7 @@ func checkCommand(args []string) int {
 	case err != nil:
 		return usageError("check", err)
 	}
-	if f.profile == policy.InstallProfile {
+	if f.profile == policy.InstallProfile && !run {
 		return usageError("check", errCheckInstall)
 	}
 	if len(rest) > 0 && !run && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
@@ -159,7 +160,7 @@ func (r *checkResult) what() string {
 		return r.Command
 	}
 	if r.Action == "connect" {
-		return r.Host + ":" + strconv.Itoa(int(r.Port))
+		return net.JoinHostPort(r.Host, strconv.Itoa(int(r.Port)))
 	}
 	return r.Real
 }

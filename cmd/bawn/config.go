@@ -75,6 +75,9 @@ func configCommand(args []string) int {
 		for _, file := range s.config.Files() {
 			fmt.Println(printable(file))
 		}
+		if len(s.config.Files()) == 0 {
+			fmt.Println("there are no settings files")
+		}
 		return 0
 	case asJSON:
 		return printJSON(s.config.Report())
@@ -134,12 +137,19 @@ func configKeys(names []string, asJSON bool) int {
 	if asJSON {
 		return printJSON(rows)
 	}
+	if len(names) == 0 {
+		fmt.Printf("%-34s %s\n", "key", "example (bawn config keys KEY says what it means)")
+	}
 	for _, r := range rows {
 		if len(names) == 0 {
 			fmt.Printf("%-34s %s\n", r.Key, r.Example)
 			continue
 		}
-		fmt.Printf("%s = %s\n%s\n", r.Key, r.Example, strings.ReplaceAll(r.Doc, "`", ""))
+		fmt.Printf("%s\n%s\n", r.Key, strings.ReplaceAll(r.Doc, "`", ""))
+		fmt.Printf("example   %s\n", r.Example)
+		if len(r.Words) > 0 {
+			fmt.Printf("values    %s\n", strings.Join(r.Words, ", "))
+		}
 		if r.Default != "" {
 			fmt.Printf("default   %s\n", r.Default)
 		}

@@ -67,6 +67,9 @@ func TestConfigCommand(t *testing.T) {
 	if code, text = output(t, configCommand, "check", "-C", ws); code != 0 || text != user+"\n"+ws+"/.bawn/config.toml\n" {
 		t.Errorf("exit %d: %s", code, text)
 	}
+	if code, text = output(t, configCommand, "keys", "guard"); code != 0 || !strings.Contains(text, "values    on, off\ndefault   on\n") {
+		t.Errorf("exit %d: %s", code, text)
+	}
 	if code, text = output(t, configCommand, "keys", "tmp"); code != 0 || !strings.Contains(text, "BAWN_TMP") || strings.Contains(text, "caches") {
 		t.Errorf("exit %d: %s", code, text)
 	}
@@ -105,7 +108,7 @@ func TestTrustCommandLine(t *testing.T) {
 		{[]string{ws}, exitUsage, ""},
 		{[]string{"--revoke", ws}, 0, "was not trusted"},
 		{[]string{"--revoke", home + "/gone"}, 0, "was not trusted"},
-		{[]string{"--list"}, 0, ""},
+		{[]string{"--list"}, 0, "nothing is trusted\n"},
 		{[]string{"--list", "--json"}, 0, "[]"},
 		{[]string{"-C", home + "/gone"}, exitRefused, ""},
 	} {

@@ -34,7 +34,7 @@ func printDenials(r session.Result) {
 		if d.Rule.Lift != "" {
 			way = "; " + lift(d.Rule.Lift)
 		}
-		if o := d.Rule.Origin; o != (policy.Origin{}) && !strings.Contains(way, o.String()) {
+		if o := d.Rule.Origin; o != (policy.Origin{}) && !strings.HasPrefix(d.Rule.ID, "answer:") && !strings.Contains(way, o.String()) {
 			way = " (rule at " + o.String() + ")" + way
 		}
 		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, way)

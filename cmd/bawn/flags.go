@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bawn/internal/config"
+	"bawn/internal/policy"
 )
 
 // flagSpec is one flag. Exactly one of the setters is given; list flags may
@@ -24,6 +25,16 @@ type flagSpec struct {
 // jsonFlag is --json, where a command has it.
 func jsonFlag(on *bool) flagSpec {
 	return flagSpec{name: "--json", help: "print JSON, for programs", on: func() { *on = true }}
+}
+
+// flagError leaves out what a refusal is about where that is the flag itself,
+// which parseFlags names.
+func flagError(err error) error {
+	var refused *policy.RefusedError
+	if errors.As(err, &refused) {
+		return errors.New(refused.Why + "; " + refused.Lift)
+	}
+	return err
 }
 
 var errHelp = errors.New("help asked for")

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // parsed is what the flags of one command line did.
@@ -225,4 +227,20 @@ func ownHome(t *testing.T) string {
 		t.Setenv(name, "")
 	}
 	return home
+}
+
+// The summaries of the overview stand below each other.
+func TestHelpColumns(t *testing.T) {
+	for _, c := range commands() {
+		if n := utf8.RuneCountInString(c.name + " " + c.args); n > 29 {
+			t.Errorf("bawn %s: its arguments take %d columns of 29", c.name, n)
+		}
+	}
+	var names []string
+	for _, s := range append(newRunFlags().policySpecs(), policyFlags(new(bool), new(bool))...) {
+		if slices.Contains(names, s.name) {
+			t.Errorf("bawn policy has two flags %s", s.name)
+		}
+		names = append(names, s.name)
+	}
 }

@@ -102,8 +102,11 @@ Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error.
 
 func printCommandHelp(c command) {
 	fmt.Println(strings.TrimSpace("bawn " + c.name + " " + c.args))
-	if c.name == "run" {
+	switch c.name {
+	case "run":
 		fmt.Println("bawn run [flags] -c TEXT [ARG…]")
+	case "check":
+		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
 	}
 	fmt.Printf("    %s\n", c.summary)
 	f := newRunFlags()
@@ -117,7 +120,7 @@ func printCommandHelp(c command) {
 	case "import":
 		specs = new(importFlags).specs()
 	case "policy":
-		specs = append(f.policySpecs(), policyFlags(&asJSON, new(bool), new(bool))...)
+		specs = append(f.policySpecs(), policyFlags(&asJSON, new(bool))...)
 	case "config":
 		specs = configSpecs(f, &asJSON)
 	case "trust":

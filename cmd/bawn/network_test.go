@@ -70,3 +70,38 @@ func TestCheckConnect(t *testing.T) {
 		}
 	}
 }
+
+func TestInstallProfileNeedsACommand(t *testing.T) {
+	ws := ownHome(t) + "/src"
+	writeFile(t, ws+"/package.json", "{}")
+	for _, c := range []struct {
+		run  func([]string) int
+		args []string
+		code int
+		text string
+	}{
+		{checkCommand, []string{"-C", ws, "--profile", "install", "write", "x"}, exitUsage, ""},
+		{policyCommand, []string{"-C", ws, "--profile", "install"}, exitUsage, ""},
+		{policyCommand, []string{"-C", ws, "--profile", "scratch"}, 0, "guard      "},
+		{checkCommand, []string{"-C", ws, "--profile", "install", "run", "--", "npm", "ci"}, checkAllow, "narrow a package install (npm)"},
+		{checkCommand, []string{"-C", ws, "--profile", "install", "run", "--", "ls"}, exitRefused, ""},
+		{checkCommand, []string{"-C", ws, "connect", "[::1]:5"}, checkDeny, "connect [::1]:5\n"},
+	} {
+		if code, text := output(t, c.run, c.args...); code != c.code || !strings.Contains(text, c.text) {
+			t.Errorf("%q: exit %d, want %d:\n%s", c.args, code, c.code, text)
+		}
+	}
+}
+
+func TestHostFlagsAreNamedOnce(t *testing.T) {
+	for value, want := range map[string]string{
+		"com":           "--allow-domain: com is a public suffix: ",
+		"http://x.org/": `--allow-domain: not a host name or address: "http://x.org/": a rule is a host, without scheme`,
+		"x.org:0":       `--allow-domain: not a host name or address: "x.org:0": a port is `,
+	} {
+		_, err := parseFlags([]string{"--allow-domain", value}, newRunFlags().specs())
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}

@@ -48,8 +48,8 @@ type hostReport struct {
 
 // policyCommand prints what a run with the same flags may do.
 func policyCommand(args []string) int {
-	f, asJSON, bwrap, profile := newRunFlags(), false, false, false
-	rest, err := parseFlags(args, append(f.policySpecs(), policyFlags(&asJSON, &bwrap, &profile)...))
+	f, asJSON, bwrap := newRunFlags(), false, false
+	rest, err := parseFlags(args, append(f.policySpecs(), policyFlags(&asJSON, &bwrap)...))
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"policy"})
@@ -57,8 +57,8 @@ func policyCommand(args []string) int {
 		return usageError("policy", err)
 	case len(rest) > 0 && !bwrap:
 		return usageError("policy", fmt.Errorf("policy takes no argument, got %q", rest[0]))
-	case profile:
-		return fail(errors.New("--profile prints the sandbox profile of macOS, which this version does not make yet"))
+	case f.profile == policy.InstallProfile:
+		return usageError("policy", errCheckInstall)
 	}
 	s, err := f.load()
 	if err != nil {
@@ -92,10 +92,9 @@ func policyCommand(args []string) int {
 	return 0
 }
 
-func policyFlags(asJSON, bwrap, profile *bool) []flagSpec {
+func policyFlags(asJSON, bwrap *bool) []flagSpec {
 	return []flagSpec{
 		{name: "--bwrap-args", help: "the arguments that bubblewrap would get, one a line", on: func() { *bwrap = true }},
-		{name: "--profile", help: "the profile for macOS (not in this version)", on: func() { *profile = true }},
 		jsonFlag(asJSON),
 	}
 }
@@ -162,7 +161,11 @@ func (r policyReport) text() string {
 	}
 	line("temp       %s", r.Temp)
 	line("launcher   %s", r.Launcher)
-	line("guard      %v", r.Guard)
+	guard := "off"
+	if r.Guard {
+		guard = "on"
+	}
+	line("guard      %s", guard)
 	b.WriteString("\nfiles (the deepest rule decides)\n")
 	for _, f := range r.Files {
 		line("  %-10s  %s  (%s, %s)", f.Access, f.Path, f.Rule, f.Origin)

@@ -52,4 +52,4 @@ func (f *runFlags) narrow(s *settings, args []string) error {
 }
 
 // errCheckInstall: what the profile opens is what the command is.
-var errCheckInstall = errors.New("--profile install depends on the command: only run knows it")
+var errCheckInstall = errors.New("--profile install depends on the command: only run knows it, as in: bawn check run --profile install -- npm ci")

@@ -135,7 +135,7 @@ func (f *runFlags) hostRule(name, key string) func(string) error {
 		if err == nil && key != "sandbox.denied_domains" {
 			err = hostname.CheckRule(r)
 		}
-		return err
+		return flagError(err)
 	}
 }
 

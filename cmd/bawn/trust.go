@@ -68,6 +68,9 @@ func trustCommand(args []string) int {
 		case f.asJSON:
 			return printJSON(append([]trust.Entry{}, entries...))
 		}
+		if len(entries) == 0 {
+			fmt.Println("nothing is trusted")
+		}
 		fmt.Print(trust.Text(entries))
 		return 0
 	}

@@ -25,7 +25,11 @@ func (p Pending) Text() string {
 	if p.Never {
 		why = "is never taken from a project's file"
 	}
-	return fmt.Sprintf("%s = %s (%s) %s", p.Key, strconv.Quote(p.Item.Text), shown(p.Item.Origin.String()), why)
+	text := strconv.Quote(p.Item.Text)
+	if k := findKey(p.Key); k >= 0 && (keys[k].Kind == Ports || keys[k].Kind == Bool) {
+		text = p.Item.Text
+	}
+	return fmt.Sprintf("%s = %s (%s) %s", p.Key, text, shown(p.Item.Origin.String()), why)
 }
 
 // merge puts the layers together, the weakest first, and clamps the result.

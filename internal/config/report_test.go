@@ -16,7 +16,7 @@ upstream = "http://me:hunter2@proxy.example:3128"
 func TestReport(t *testing.T) {
 	w := newWorld(t)
 	w.write(w.userFile(), reported)
-	w.write(w.projectFile(), "[sandbox]\nallowed_domains = ['evil.example']\nexclude = ['bash']\n")
+	w.write(w.projectFile(), "[sandbox]\nallowed_domains = ['evil.example']\nallowed_local_ports = [5432]\nexclude = ['bash']\n")
 	r := w.load().Report()
 	text := strings.ReplaceAll(r.Text(), w.root, "")
 	want := `sandbox.default_tier = airlock  (/home/.config/bawn/config.toml:2)
@@ -30,7 +30,8 @@ sandbox.enabled = false  (built in)
 	}
 	tail := `project file: not trusted: only what makes the sandbox stricter is taken from it
   sandbox.allowed_domains = "evil.example" (/home/work/.bawn/config.toml:2) waits until the file is trusted (bawn trust)
-  sandbox.exclude = "bash" (/home/work/.bawn/config.toml:3) is never taken from a project's file
+  sandbox.allowed_local_ports = 5432 (/home/work/.bawn/config.toml:3) waits until the file is trusted (bawn trust)
+  sandbox.exclude = "bash" (/home/work/.bawn/config.toml:4) is never taken from a project's file
 `
 	if !strings.HasSuffix(text, tail) {
 		t.Errorf("got\n%s\nwant last\n%s", text, tail)

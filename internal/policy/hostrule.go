@@ -48,6 +48,8 @@ func ParseHostRule(s string, o Origin) (HostRule, error) {
 			if _, why := parseHost(body[:i]); ok && why == "" {
 				return HostRule{}, hostError(s, "the end may be a port: put the address in brackets")
 			}
+		case !ok && strings.Contains(body, "/"):
+			return HostRule{}, hostError(s, "a rule is a host, without scheme, path or mask")
 		case !ok:
 			return HostRule{}, hostError(s, "a port is a decimal number from 1 to 65535")
 		default:

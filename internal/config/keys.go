@@ -140,7 +140,7 @@ var keys = [numKeys]Key{
 		"More files and folders that commands can neither read nor write. A project that is not trusted can name those in it only."},
 	keyTmp: {"sandbox", "tmp", Word, []string{"private", "host"}, "private", "F5", "BAWN_TMP", Ordered, Project, `"private"`,
 		"Where temporary files go: into a `private` folder, or the `host`'s."},
-	keyCaches: {"sandbox", "caches", Word, []string{"private", "shared"}, "shared", "F1", "BAWN_CACHES", Ordered, Project, `"private"`,
+	keyCaches: {"sandbox", "caches", Word, []string{"private", "shared"}, "shared", "F1", "BAWN_CACHES", Ordered, Project, `"shared"`,
 		"Whether guarded commands write the tools' caches themselves (`shared`) or a `private` layer over them, so that they cannot poison later builds outside."},
 	keyGuard: {"sandbox", "guard", Word, []string{"on", "off"}, "on", "F2", "BAWN_GUARD", Ordered, NotProject, `"on"`,
 		"Whether protected names that do not exist yet are guarded too."},

@@ -37,8 +37,8 @@ func Markdown() string {
 				continue
 			}
 			fmt.Fprintf(&b, "\n#### `%s`\n\n%s\n\n```toml\n[%s]\n%s = %s\n```\n\n", k.Name, k.Doc, k.Table, k.Name, k.Example)
-			fmt.Fprintf(&b, "| type | default | variable | from a project's file | row |\n|---|---|---|---|---|\n")
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", typeName(k), defaultText(k), variable(k), fromProject(k), k.Row)
+			fmt.Fprintf(&b, "| type | default | variable | from a project's file |\n|---|---|---|---|\n")
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", typeName(k), defaultText(k), variable(k), fromProject(k))
 		}
 	}
 	return b.String()

@@ -92,7 +92,8 @@ Exit codes: 0; 125 a file says something that is not understood.
 Without a flag it shows what the workspace's .bawn/config.toml would allow, and
 asks at the terminal. Where nobody can be asked --hash names the content.
 
-Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error.
+Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error. With
+--json, which only shows, 0 or 125.
 `
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"

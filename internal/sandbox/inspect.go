@@ -84,6 +84,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	}
 	if len(c.Homes) > 0 {
 		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
+		in.listToMissing(c.Caches, c.Homes)
 	}
 	if c.CacheAccess() {
 		if err := plantedFolders(c, r.AddDirs); err != nil {

@@ -126,3 +126,16 @@ func systemPath(path string) bool {
 	}
 	return false
 }
+
+// listToMissing lists the folders above caches that do not exist: as skeletons
+// they can hold one that is private to the run, where ~/go without ~/go/pkg
+// would be read-only.
+func (in *inspector) listToMissing(rules []policy.PathRule, homes []string) {
+	for _, r := range rules {
+		for _, h := range homes {
+			if dir := policy.Parent(r.Path); policy.Inside(dir, h) && in.kind(r.Path) == KindNone {
+				in.listTo(h, dir)
+			}
+		}
+	}
+}

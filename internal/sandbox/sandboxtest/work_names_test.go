@@ -218,6 +218,19 @@ func TestB52_Caches(t *testing.T) {
 		if got := dirNames(t, b.Home); got != "" {
 			t.Errorf("an absent cache left a folder: %q", got)
 		}
+		// The folders above exist, as they do where a tool is new or something
+		// else lies beside its cache.
+		absent := []string{".npm", ".cargo/registry", ".cargo/git", "go/pkg/mod", "go/pkg/sumdb", ".local/share/pnpm/store", ".bun/install/cache", ".yarn/berry"}
+		for _, c := range absent {
+			if err := os.MkdirAll(filepath.Join(b.Home, c, ".."), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Write(t, filepath.Join(b.Home, "go/bin/tool"), "kept")
+		some := strings.ReplaceAll(write, "%", strings.Join(absent, " "))
+		b.Sh(t, strings.ReplaceAll(some, "mkdir -p ~/$d;", "mkdir -p ~/$d 2>/dev/null || true;")+"; cat ~/go/bin/tool").OK(t)
+		wantRefused(t, "a write beside an absent cache", b.Sh(t, "echo x >~/go/f"))
+		wantRefused(t, "a write beside an absent cache", b.Sh(t, "echo x >~/go/bin/tool"))
 		for _, c := range caches {
 			if err := os.MkdirAll(filepath.Join(b.Home, c), 0o755); err != nil {
 				t.Fatal(err)

@@ -311,7 +311,9 @@ func TestA40_OddMethodsAndVersions(t *testing.T) {
 	for _, c := range []rawCase{
 		{"TRACE http://allowed.test/ HTTP/1.1\r\nHost: a\r\n" + secret + "\r\n", "405"},
 		{"TRACK http://allowed.test/ HTTP/1.1\r\nHost: a\r\n" + secret + "\r\n", "405"},
-		{"CONNECT allowed.test:443 HTTP/1.0\r\n\r\n", "505"},
+		{"CONNECT allowed.test HTTP/1.0\r\n\r\n", "400"},
+		{"CONNECT allowed.test:443 HTTP/1.0\r\nContent-Length: 1\r\n\r\nx", "400"},
+		{"CONNECT allowed.test:443 HTTP/0.9\r\n\r\n", "505"},
 		{"GET http://allowed.test/\r\n\r\n", "400"},
 		{"GET http://allowed.test/ HTTP/0.9\r\n\r\n", "505"},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"},

@@ -103,15 +103,13 @@ func (k *client) connect(h head, target string, minor int) error {
 	length, err := h.length()
 	_, named, hostErr := h.one("Host")
 	switch {
-	case minor == 0:
-		return &fault{505, "CONNECT needs HTTP/1.1"}
 	case err != nil:
 		return err
 	case length != noLength && length != 0:
 		return bad("CONNECT with a body")
 	case hostErr != nil:
 		return hostErr
-	case !named:
+	case !named && minor > 0: // Python before 3.12 asks with HTTP/1.0, without a Host field
 		return bad("no Host field")
 	}
 	c, err := parseAuthority(target, 0)

@@ -64,6 +64,7 @@ func TestN1_Clients(t *testing.T) {
 		{"curl", `curl -sS --fail http://HOST:18080/`},
 		{"curl-tls", `curl -sS --fail --cacert ca.pem https://HOST:18443/`},
 		{"python", `python3 -c 'import urllib.request as u; print(u.urlopen("http://HOST:18080/").read().decode())'`},
+		{"python-tls", `python3 -c 'import ssl, urllib.request as u; print(u.urlopen("https://HOST:18443/", context=ssl.create_default_context(cafile="ca.pem")).read().decode())'`},
 		{"node", `node -e 'fetch("http://HOST:18080/").then(r=>r.text()).then(console.log).catch(e=>{console.error(e.cause||e);process.exit(1)})'`},
 		{"java", `java -cp . Get http://HOST:18080/`},
 		{"bash", `exec 3<>/dev/tcp/HOST/18080; printf 'GET / HTTP/1.0\r\nHost: HOST\r\n\r\n' >&3; grep hello <&3`},

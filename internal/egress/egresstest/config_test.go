@@ -76,7 +76,7 @@ func TestN12_UpstreamOfTheSettings(t *testing.T) {
 		if !b.reaches(t, "allowed.test") && !c.want {
 			t.Errorf("%+v: not reached", c)
 		}
-		b.Sh(t, "bash -c 'exec 3<>/dev/tcp/allowed.test/18080'")
+		b.Sh(t, `bash -c 'exec 3<>/dev/tcp/allowed.test/18080; printf "GET / HTTP/1.0\r\nHost: allowed.test\r\n\r\n" >&3; cat <&3'`)
 		log := w.Ask(t, "connects")
 		if got := strings.Contains(log, "CONNECT allowed.test:18080 "); got != c.want {
 			t.Errorf("%+v: the upstream saw %q", c, log)

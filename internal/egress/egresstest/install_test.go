@@ -127,11 +127,10 @@ func TestF9_InstallHosts(t *testing.T) {
 	})
 }
 
-// tools installs pnpm and yarn from the registry of this machine, beside the
-// program, where the run as an ordinary user finds those that root got.
+// tools installs pnpm and yarn from the registry of this machine.
 func tools(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(filepath.Dir(sandboxtest.Binary()), "tools")
+	dir := filepath.Join(os.TempDir(), "tools") // not below /tmp: see sandboxtest.Main
 	bin := filepath.Join(dir, "node_modules/.bin")
 	if _, err := os.Stat(bin + "/pnpm"); err == nil {
 		return bin

@@ -111,6 +111,9 @@ func terminalProbes() []probe {
 		{name: "ioctl TIOCSTI", call: ioctl(unix.TIOCSTI), base: unix.EPERM},
 		{name: "ioctl TIOCSTI, upper half set", call: ioctl(1<<32 | unix.TIOCSTI), base: unix.EPERM},
 		{name: "ioctl TIOCLINUX", call: ioctl(unix.TIOCLINUX), base: unix.EPERM},
+		{name: "ioctl BTRFS_IOC_SNAP_CREATE_V2", call: ioctl(0x50009417), base: unix.EPERM},
+		{name: "ioctl OCFS2_IOC_REFLINK", call: ioctl(0x40186f04), base: unix.EPERM},
+		{name: "ioctl BCH_IOCTL_SUBVOLUME_CREATE", call: ioctl(0x4020bc10), base: unix.EPERM},
 		{name: "ioctl TIOCSETD", call: func() syscall.Errno {
 			ready()
 			return sys(unix.SYS_IOCTL, tty, unix.TIOCSETD, uintptr(unsafe.Pointer(&zero)))()

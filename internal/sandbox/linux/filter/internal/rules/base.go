@@ -92,16 +92,22 @@ func Base() Filter {
 				Why:       "as mknod",
 			},
 
-			// Terminal, keys of file systems. The command number is an unsigned int: a set upper half must
-			// not hide it.
+			// Terminal, keys and copies of file systems. The command number is an unsigned int: a set upper
+			// half must not hide it.
 			{
 				Calls: "ioctl",
-				Cases: []Case{when(Errno(eperm), is(1, tiocsti, tioclinux, tioccons, tiocsetd,
-					fscryptAddKey, fscryptRemoveKey, fscryptRemoveKeyAll))},
+				Cases: []Case{
+					when(Errno(eperm), is(1, tiocsti, tioclinux, tioccons, tiocsetd,
+						fscryptAddKey, fscryptRemoveKey, fscryptRemoveKeyAll,
+						btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy,
+						btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2, ocfs2Reflink)),
+					when(Errno(eperm), bits(1, ioctlType, bcachefs)),
+				},
 				Otherwise: Allow,
 				Why: "types into the user's terminal (A94, A95), takes the console's output, " +
 					"loads line disciplines, a series of kernel exploits, " +
-					"or locks the user's encrypted folders on the host",
+					"locks the user's encrypted folders on the host, or copies a subvolume with all that mounts hide in it, " +
+					"under a name that nobody judged",
 			},
 
 			// Sockets.

@@ -36,6 +36,17 @@ const (
 	fscryptRemoveKey    = 0xc0406618 // lock them, though the mount is read-only
 	fscryptRemoveKeyAll = 0xc0406619
 
+	// linux/btrfs.h, ocfs2_fs.h: make or remove a whole tree or a file by name
+	btrfsSnapCreate     = 0x50009401
+	btrfsSubvolCreate   = 0x5000940e
+	btrfsSnapDestroy    = 0x5000940f
+	btrfsSnapCreateV2   = 0x50009417
+	btrfsSubvolCreateV2 = 0x50009418
+	btrfsSnapDestroyV2  = 0x5000943f
+	ocfs2Reflink        = 0x40186f04
+	bcachefs            = 0xbc00 // type byte of all its commands: subvolumes and administration
+	ioctlType           = 0xff00
+
 	// linux/personality.h
 	perLinux32      = 0x0000008
 	uname26         = 0x0020000

@@ -38,6 +38,12 @@ func TestConstantsEqualXSys(t *testing.T) {
 		{"FS_IOC_ADD_ENCRYPTION_KEY", fscryptAddKey, unix.FS_IOC_ADD_ENCRYPTION_KEY},
 		{"FS_IOC_REMOVE_ENCRYPTION_KEY", fscryptRemoveKey, unix.FS_IOC_REMOVE_ENCRYPTION_KEY},
 		{"FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS", fscryptRemoveKeyAll, unix.FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS},
+		{"BTRFS_IOC_SNAP_CREATE", btrfsSnapCreate, btrfs(1)},
+		{"BTRFS_IOC_SUBVOL_CREATE", btrfsSubvolCreate, btrfs(14)},
+		{"BTRFS_IOC_SNAP_DESTROY", btrfsSnapDestroy, btrfs(15)},
+		{"BTRFS_IOC_SNAP_CREATE_V2", btrfsSnapCreateV2, btrfs(23)},
+		{"BTRFS_IOC_SUBVOL_CREATE_V2", btrfsSubvolCreateV2, btrfs(24)},
+		{"BTRFS_IOC_SNAP_DESTROY_V2", btrfsSnapDestroyV2, btrfs(63)},
 		{"AF_UNIX", afUnix, unix.AF_UNIX},
 		{"AF_INET", afInet, unix.AF_INET},
 		{"AF_INET6", afInet6, unix.AF_INET6},
@@ -71,3 +77,6 @@ func TestConstantsEqualXSys(t *testing.T) {
 		}
 	}
 }
+
+// btrfs is _IOW(BTRFS_IOCTL_MAGIC, nr, of 4096 bytes).
+func btrfs(nr uint64) uint64 { return 1<<30 | 4096<<16 | 0x94<<8 | nr }

@@ -129,22 +129,25 @@ func (w *WriteNames) temporary(rel string) bool {
 
 // temporaryOf knows the temporary names of the package tools for a file base:
 //
-//	base.1234567, base-x, base~, .base.x   npm, pnpm, yarn, editors
+//	base.1234567, base.tmp, base-x, base~  npm, pnpm, yarn; also with a dot before
 //	baseAbC123                             cargo
 //	.tmpAbC123                             uv, and others in Rust
 //	.lock-0123456789abcdef.tmp             bun (.lockb- for its binary form)
 //	.atomic-write…, atomic-write-…         pipenv, pdm
 //	_tmp_123_0123456789abcdef…             pnpm, to find out what can be linked
+//
+// One that is left behind must be nothing by its end, as base.go, base_test.py
+// or .github/workflows/base.yml would be.
 func temporaryOf(name, base string) bool {
 	if rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "."), strings.TrimPrefix(base, ".")); ok && rest != "" {
 		switch rest[0] {
 		case '.', '-', '_', '~':
-			return len(rest) <= 64 && plainTail(rest[1:], true)
+			return len(rest) <= 64 && plainTail(rest[1:], true) && endless(rest)
 		}
 		return len(rest) == 6 && plainTail(rest, false)
 	}
 	for _, p := range [...]string{".tmp", ".atomic-write", "atomic-write-"} {
-		if rest, ok := strings.CutPrefix(name, p); ok && len(rest) >= 6 && len(rest) <= 16 && plainTail(rest, p != ".tmp") {
+		if rest, ok := strings.CutPrefix(name, p); ok && len(rest) >= 6 && len(rest) <= 16 && (plainTail(rest, false) || p != ".tmp" && plainTail(strings.ReplaceAll(rest, "_", ""), false)) {
 			return true
 		}
 	}
@@ -162,6 +165,22 @@ func temporaryOf(name, base string) bool {
 		}
 	}
 	return false
+}
+
+// endless says whether what follows a listed name gives it no kind of its own:
+// after a last dot come a number, a random text or a word for "not yet".
+func endless(tail string) bool {
+	dot := strings.LastIndexByte(tail, '.')
+	if dot < 0 {
+		return true
+	}
+	end := strings.TrimRight(tail[dot+1:], "~")
+	digits := strings.IndexAny(end, "0123456789") >= 0
+	switch end {
+	case "tmp", "temp", "new":
+		return true
+	}
+	return digits && (len(end) >= 6 || strings.Trim(end, "0123456789-_") == "")
 }
 
 func plainTail(s string, marks bool) bool {

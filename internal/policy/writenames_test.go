@@ -15,7 +15,12 @@ func TestPlace(t *testing.T) {
 		"a/target": ListedFolder, "targets": Elsewhere, "xnode_modules/a": Elsewhere, "Target": Elsewhere,
 		"package-lock.json": ListedFile, "a/Cargo.lock": ListedFile, "cargo.lock": Elsewhere, "package-lock.json/x": Elsewhere, "package.json": Elsewhere,
 		".yarn": Way, "a/.yarn": Way, ".yarn/cache": ListedFolder, ".yarn/cache/x": Below, ".yarn/releases": Elsewhere, ".yarn/install-state.gz": ListedFile,
-		"package-lock.json.123": Temporary, ".package-lock.json.x": Temporary, "Cargo.lockAbC123": Temporary, "Cargo.lockAbC12": Elsewhere,
+		"package-lock.json.123": Temporary, ".package-lock.json.tmp": Temporary, "package-lock.json.12-3.tmp": Temporary, "package-lock.json-x": Temporary, "package-lock.json~": Temporary,
+		"go.sum.ab12cd34": Temporary, "go.sum_x": Temporary,
+		// Left behind, these would be read for what their ends say.
+		"go.sum.go": Elsewhere, "go.sum_test.go": Elsewhere, ".github/workflows/go.sum.yml": Elsewhere, "src/bin/.Cargo.lock.rs": Elsewhere, "a/package-lock.json-x.test.js": Elsewhere,
+		"a/package-lock.json~.js": Elsewhere, "go.sum.1.go": Elsewhere, "go.sum.go.1": Temporary, "go.sum.tmp.go": Elsewhere, "go.sum.a1b2c3.sh": Elsewhere, "go.sum.x": Elsewhere, "go.sum.": Elsewhere,
+		"atomic-write-a.test.js": Elsewhere, ".atomic-writeabc.yml": Elsewhere, "atomic-write-ab_123": Temporary, ".atomic-write1a2b3c4d": Temporary, "Cargo.lockAbC123": Temporary, "Cargo.lockAbC12": Elsewhere,
 		"Cargo.locksmith.rs": Elsewhere, ".tmpAbC123": Temporary, ".tmp": Elsewhere, ".tmpabc.sh": Elsewhere, "a/.tmpAbC123": Temporary,
 		"targetAbC123": TemporaryFolder, "a/targetAbC123": TemporaryFolder, "targetAbC12": Elsewhere, "targetAbC123/x/y": BelowTemporary, "targets/x": Elsewhere,
 		"targetAbC123/node_modules/x": Below, "targetAbC12.": Elsewhere,

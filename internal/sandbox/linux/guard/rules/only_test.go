@@ -45,6 +45,8 @@ func TestOnly(t *testing.T) {
 		`echo x >src.js`, `mkdir d`, `ln -s x l`, `mv node_modules/d d`, `mv package-lock.json x`, `ln package-lock.json x`, `ln old node_modules/old`, `echo x >>old`, `echo x >package.json`,
 		`echo x >targets`, `echo x >.tmpAb12Cd; mv .tmpAb12Cd index.js`, `mkdir -p node_modules/a/.git/hooks; echo x >node_modules/a/.git/hooks/pre-commit`, `truncate -s0 old`,
 		`rm old`, `rm -r src`, `rmdir sub`, `mv src node_modules/src`, `rm package.json`, `mv old package-lock.json`,
+		// What is left behind must not be code, a workflow or a test.
+		`echo x >go.sum.go`, `echo x >sub/go.sum_test.go`, `echo x >src/.package-lock.json.yml`, `echo x >atomic-write-a.test.js`, `echo x >yarn.lock.1; mv yarn.lock.1 yarn.lock.js`,
 		// Nobody's temporary file but one that was there before.
 		`echo x >>package-lock.json.bak`, `rm package-lock.json.bak`, `mv package-lock.json.bak package-lock.json`, `echo x >>.tmpAbC123`, `ln .tmpAbC123 node_modules/t`,
 		// Links through which a program outside would write elsewhere.

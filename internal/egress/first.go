@@ -120,10 +120,16 @@ const spaces = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0"
 
 func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 
-// likeMethod reports whether some server may take a word for a method.
-func likeMethod(b []byte) bool {
+// likeMethod reports whether some server may take a word for a method. Many
+// take every token (RFC 9110, 5.6.2), whatever it says, and choose the host
+// before they look at it; those that know other white space than end, the
+// blank, take words.
+func likeMethod(b []byte, end byte) bool {
 	for _, c := range b {
-		if c != '-' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') {
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', c == '-', c == '_':
+		case end == ' ' && ('0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+.^`|~", c) >= 0):
+		default:
 			return false
 		}
 	}
@@ -150,14 +156,14 @@ func checkHTTP(host policy.Host, b []byte) First {
 	for start < len(b) && (isSpace(b[start]) || b[start] == '\n') {
 		start++
 	}
-	word := b[start:]
+	word, end := b[start:], byte(' ')
 	for i, c := range word {
 		if isSpace(c) || c == '\n' {
-			word = word[:i]
+			word, end = word[:i], c
 			break
 		}
 	}
-	if !likeMethod(word) {
+	if !likeMethod(word, end) {
 		return FirstOK
 	}
 	if bytes.IndexByte(b[start:], '\n') < 0 {

@@ -72,6 +72,28 @@ print(s.server_port); s.serve_forever()`)
 		}
 	})
 
+	t.Run("net/http", func(t *testing.T) { // takes any token for a method, and a line of a megabyte
+		l, err := net.Listen("tcp", public.String()+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "you reached "+r.Host) })}
+		go s.Serve(l)
+		defer s.Close()
+		port := uint16(l.Addr().(*net.TCPAddr).Port)
+		long := strings.Repeat("a", 200<<10)
+		for _, line := range []string{"G3T / HTTP/1.1", "A.B / HTTP/1.1", "!#$%&'*+-.^_`|~9 / HTTP/1.1", "1 / HTTP/1.1", "GET /" + long + " HTTP/1.1", long + " / HTTP/1.1"} {
+			if got := through(t, port, line+"\r\nHost: evil.test\r\nConnection: close\r\n\r\n"); strings.Contains(got, "you reached") {
+				t.Errorf("%.40q: %q", line, got)
+			}
+		}
+		for _, line := range []string{"GET / HTTP/1.1", "M-SEARCH / HTTP/1.1", "G3T / HTTP/1.1"} {
+			if got := through(t, port, line+"\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "you reached allowed.test") {
+				t.Errorf("%q: %q", line, got)
+			}
+		}
+	})
+
 	t.Run("crypto/tls", func(t *testing.T) { // skips warnings before the handshake
 		cert := httptest.NewUnstartedServer(nil)
 		cert.StartTLS()

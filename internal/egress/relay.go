@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -207,9 +206,8 @@ func (p *Proxy) first(t *tunnel, host policy.Host) error {
 			c.SetReadDeadline(time.Now().Add(p.limits.HeaderTime))
 		}
 		err := c.fill()
-		if errors.Is(err, errFull) && sent == len(b) && bytes.IndexByte(b, '\n') < 0 {
-			break // no server takes so long a request line
-		}
+		// A line that fills the buffer is refused: some servers take requests
+		// that long.
 		if err != nil {
 			switch {
 			case err == io.EOF && sent == len(b):

@@ -260,6 +260,24 @@ var attacks = []attack{
 		_ = os.Remove(w.ws + "/b/HEAD")
 		w.bare(w.ws+"/b", "config", "HEAD")
 	}, status("/b")},
+	{"bare layout around a folder HEAD, exchanged for a file", nil, func(w *world) {
+		w.bare(w.ws+"/b", "config", "objects", "refs")
+		_ = w.mkdir(w.ws + "/b/HEAD")
+		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+		_ = w.exchange(w.ws+"/h", w.ws+"/b/HEAD")
+	}, status("/b")},
+	{"bare layout around a folder HEAD, exchanged from its side", nil, func(w *world) {
+		w.bare(w.ws+"/b", "config", "objects", "refs")
+		_ = w.mkdir(w.ws + "/b/HEAD")
+		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+		_ = w.exchange(w.ws+"/b/HEAD", w.ws+"/h")
+	}, status("/b")},
+	{"git directory in refs around a folder HEAD, exchanged for a file", func(w *world) { w.repo(w.ws) }, func(w *world) {
+		w.bare(w.ws+"/.git/refs/x", "config", "objects", "refs")
+		_ = w.mkdir(w.ws + "/.git/refs/x/HEAD")
+		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+		_ = w.exchange(w.ws+"/h", w.ws+"/.git/refs/x/HEAD")
+	}, status("/.git/refs/x")},
 	{"bare layout of links", nil, func(w *world) {
 		_ = w.mkdir(w.ws + "/o")
 		_ = w.mkdir(w.ws + "/b")

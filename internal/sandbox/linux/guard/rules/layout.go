@@ -31,7 +31,12 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 	default:
 		return allow, false
 	}
-	if r.lifted[LiftLayout] || c.Target.Exists || s.has(here, name) {
+	if r.lifted[LiftLayout] {
+		return allow, false
+	}
+	// What takes the place of its like was judged with that. A folder HEAD was
+	// not: it makes no git directory, but an exchange puts a file there.
+	if was, there := has(c.Target.Dir, name); there && (name != "HEAD" || folder || was != unix.S_IFDIR && was != 0) {
 		return allow, false
 	}
 	data := s.data(here)

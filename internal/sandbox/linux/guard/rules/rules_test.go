@@ -193,7 +193,7 @@ func TestNoUnjudgedLayout(t *testing.T) {
 		must(root.t, os.MkdirAll(w.ws+"/b", 0o755))
 		w.start()
 		files := []string{"HEAD", "HEAD", "config", "config", "x", "commondir", ".git", "hooks/pre-commit", "refs/config", "refs/HEAD", "worktrees/x/HEAD", "worktrees/x/commondir", "worktrees/x/gitdir"}
-		folders := []string{"objects", "objects", "refs", "refs", ".git", "hooks", "worktrees", "worktrees/x", "refs/objects", "refs/refs", "x"}
+		folders := []string{"objects", "objects", "refs", "refs", ".git", "hooks", "worktrees", "worktrees/x", "refs/objects", "refs/refs", "x", "HEAD", "refs/HEAD"}
 		dirs := []string{"/b/", "/b/", "/b/", "/b/.git/", "/", "/b/refs/", "/b/x/"}
 		path := func(of []string, label string) string {
 			return w.ws + rapid.SampledFrom(dirs).Draw(t, label+" in") + rapid.SampledFrom(of).Draw(t, label)
@@ -215,7 +215,7 @@ func TestNoUnjudgedLayout(t *testing.T) {
 			case "folder":
 				_ = w.rename(path(folders, "from"), path(folders, "to"))
 			case "exchange":
-				_ = w.exchange(path(files, "from"), path(files, "to"))
+				_ = w.exchange(path(files, "from"), path(append(files, folders...), "to"))
 			case "link":
 				_ = w.link(path(files, "from"), path(files, "to"))
 			case "symlink":

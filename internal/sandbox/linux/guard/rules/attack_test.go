@@ -343,6 +343,17 @@ var attacks = []attack{
 		_ = w.rename(w.ws+"/h", w.ws+"/.githooks")
 		_ = w.symlink("h", w.ws+"/.githooks")
 	}, func(w *world) { _, _ = w.tryGit(w.ws, "commit", "--allow-empty", "-m", "x") }},
+	{"A57 hooksPath in a folder that comes with a link in it", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "config", "core.hooksPath", "build/tools/hooks")
+	}, func(w *world) {
+		_ = w.mkdir(w.ws + "/x")
+		_ = w.symlink("../evil", w.ws+"/x/tools")
+		_ = w.rename(w.ws+"/x", w.ws+"/build")
+		_ = w.mkdir(w.ws + "/evil")
+		_ = w.mkdir(w.ws + "/evil/hooks")
+		_ = w.write(w.ws+"/evil/hooks/pre-commit", w.script())
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "commit", "--allow-empty", "-m", "x") }},
 	{"included file", func(w *world) {
 		w.repo(w.ws)
 		must(w.t, os.Mkdir(w.ws+"/c", 0o755))

@@ -106,12 +106,24 @@ func moves(c *guard.Call, below string) bool {
 	return false
 }
 
+// contains says whether a folder has below in it, or a link on the way there:
+// what that leads to can be filled later, by another name.
 func contains(t *guard.Target, below string) bool {
 	if t.Dir < 0 {
 		return true
 	}
-	_, ok := has(t.Dir, t.Name+"/"+below)
-	return ok
+	for at, rest := t.Name, below; ; {
+		elem, next, more := strings.Cut(rest, "/")
+		at += "/" + elem
+		kind, ok := has(t.Dir, at)
+		switch {
+		case !ok:
+			return false
+		case !more || kind == unix.S_IFLNK || kind == 0:
+			return true
+		}
+		rest = next
+	}
 }
 
 // watch reports a name that runs code outside later, wherever it is.

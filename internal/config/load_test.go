@@ -481,6 +481,18 @@ func TestProjectTierWithNobodyToAsk(t *testing.T) {
 
 // A folder on the command line may have any name; in a file or a variable it
 // may not act on a terminal.
+// What a file says and a person types is typed: a profile takes no other hosts.
+func TestTypedHosts(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.userFile(), "[sandbox]\nallowed_domains = ['a.test', 'b.test']\n")
+	w.flags = []Flag{{"--allow-domain", "sandbox.allowed_domains", "a.test"}}
+	for _, it := range w.load().Items("sandbox.allowed_domains") {
+		if it.Typed() != (it.Text == "a.test") || it.Layer != User {
+			t.Errorf("%+v: typed %v", it, it.Typed())
+		}
+	}
+}
+
 func TestTypedFolderNames(t *testing.T) {
 	for _, name := range []string{"a\nb", "tab\there", "\x7f\x01", "\xff", "[*]{}$?\\", "~x"} {
 		w := newWorld(t)

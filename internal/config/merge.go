@@ -85,7 +85,7 @@ func (c *Config) extend(k int, items []Item) {
 		if !have[it.Text] {
 			have[it.Text] = true
 			c.items[k] = append(c.items[k], it)
-		} else if it.Layer == Flags && keys[k].Kind == Folders {
+		} else if it.Layer == Flags && (keys[k].Kind == Folders || keys[k].Kind == Hosts) {
 			i := slices.IndexFunc(c.items[k], func(old Item) bool { return old.Text == it.Text })
 			c.items[k] = slices.Clone(c.items[k]) // a layer's own list may be behind it
 			c.items[k][i].typed = true

@@ -39,7 +39,7 @@ func MarshalSpec(s Spec) ([]byte, error) {
 		num(int(p))
 	}
 	if s.Guard.On {
-		for _, l := range [][]string{s.Guard.Roots, s.Guard.Exempt, s.Guard.Paths, s.Guard.Lifted, s.Guard.Protected, s.Guard.Unprotected} {
+		for _, l := range [][]string{s.Guard.Roots, s.Guard.Exempt, s.Guard.Paths, s.Guard.Lifted, s.Guard.Protected, s.Guard.Unprotected, s.Guard.Linked} {
 			list(l)
 		}
 		str(s.Guard.Home)
@@ -92,7 +92,7 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 		s.Net.Local = append(s.Net.Local, uint16(d.num(1<<16-1)))
 	}
 	if s.Guard.On = f&8 != 0; s.Guard.On {
-		for _, l := range []*[]string{&s.Guard.Roots, &s.Guard.Exempt, &s.Guard.Paths, &s.Guard.Lifted, &s.Guard.Protected, &s.Guard.Unprotected} {
+		for _, l := range []*[]string{&s.Guard.Roots, &s.Guard.Exempt, &s.Guard.Paths, &s.Guard.Lifted, &s.Guard.Protected, &s.Guard.Unprotected, &s.Guard.Linked} {
 			*l = d.list()
 		}
 		s.Guard.Home = d.str()

@@ -29,7 +29,7 @@ func randomSpec(r *rand.Rand) Spec {
 		s.Net.Local = append(s.Net.Local, uint16(r.IntN(1<<16)))
 	}
 	if r.IntN(2) == 0 {
-		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Protected: list(), Unprotected: list(), Home: text()}
+		s.Guard = Guard{On: true, Roots: list(), Exempt: list(), Paths: list(), Lifted: list(), Protected: list(), Unprotected: list(), Linked: list(), Home: text()}
 		if r.IntN(2) == 0 {
 			s.Guard.Only = policy.WriteNames{On: true, Folders: list(), Files: list(), Rule: policy.Rule{ID: text(), Text: text(), Lift: text()}}
 		}

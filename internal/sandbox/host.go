@@ -32,6 +32,7 @@ type Host struct {
 	RunUser    string             // runtime folder to make, "" for none
 	ResolvConf string             // the file that /etc/resolv.conf is or leads to, "" for none
 	Control    []string           // git's control files and hooks folders in writable places
+	Linked     []string           // see Guard
 	Names      []string           // further paths that decide what git runs, which no mount can hold
 	HostsFile  string             // the same of /etc/hosts
 	Hostname   string

@@ -284,6 +284,7 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 // protect finds what must stay read-only inside the writable folders.
 func (in *inspector) protect(c *policy.Config) error {
 	dirs := append([]string{c.Workspace}, c.AddDirs...)
+	in.linked(c, dirs)
 	for _, d := range dirs {
 		in.kind(d)
 		for _, n := range policy.ProtectedNames() {

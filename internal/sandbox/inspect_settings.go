@@ -164,3 +164,43 @@ func (in *inspector) settings(c *policy.Config, rules []policy.PathRule) {
 		}
 	}
 }
+
+// linked holds what protected names lead to by links, if that lies in one of
+// dirs: names of dirs (.claude -> .agents), and of the homes (.bashrc ->
+// dotfiles/bashrc). Where nothing is yet only the guard can.
+func (in *inspector) linked(c *policy.Config, dirs []string) {
+	for _, root := range slices.Concat(dirs, c.Homes) {
+		for _, n := range policy.ProtectedNames() {
+			path := root + "/" + n.Path
+			if slices.Contains(c.Lifted, n.Lift) || in.kind(path) != KindLink && !in.linkAbove(path) {
+				continue
+			}
+			real, err := RealPath(path)
+			if err != nil || real == path || insideAny(real, c.Unprotected) {
+				continue // nobody can follow a loop
+			}
+			in.hold(c, dirs, real, n)
+		}
+	}
+}
+
+func (in *inspector) hold(c *policy.Config, dirs []string, real string, n policy.Name) {
+	root := ""
+	for _, d := range dirs {
+		if policy.Inside(d, real) {
+			return // it would freeze all
+		}
+		if policy.Inside(real, d) && len(d) > len(root) {
+			root = d
+		}
+	}
+	there := in.kind(real) != KindNone
+	if root == "" || !there && !c.Guard {
+		return
+	}
+	if c.Guard {
+		in.host.Linked = append(in.host.Linked, real, n.Path)
+	}
+	c.Protected = append(c.Protected, policy.ProtectRule(real, n.What))
+	in.pinParents(real, root)
+}

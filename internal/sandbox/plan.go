@@ -437,7 +437,7 @@ func guardOf(p policy.Policy, h Host) Guard {
 	if !p.Guard() {
 		return Guard{}
 	}
-	g := Guard{On: true, Paths: slices.Concat(h.Control, h.Names), Only: p.Writes()}
+	g := Guard{On: true, Paths: slices.Concat(h.Control, h.Names), Only: p.Writes(), Linked: h.Linked}
 	g.Lifted, g.Unprotected = p.Lifted()
 	for _, r := range p.Files().Below("/") {
 		if r.IsSetting() && r.Access == policy.ReadOnly {

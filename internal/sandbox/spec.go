@@ -81,6 +81,9 @@ type Guard struct {
 	Lifted []string // ids that the user's own settings lift
 	// What settings add to the protected names, and where they lift all.
 	Protected, Unprotected []string
+	// Linked are the places to which symbolic links lead from protected names,
+	// each followed by its name (policy.Name.Path).
+	Linked []string
 	// Only narrows what may be written in Roots, but for Exempt.
 	Only policy.WriteNames
 }

@@ -20,7 +20,7 @@ import (
 func serveGuard(listener int, g sandbox.Guard) *teller {
 	r := rules.New(rules.Config{
 		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected,
+		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
 	})
 	if g.Only.On {
 		r = rules.Only(r, g.Roots, g.Exempt, g.Only)

@@ -41,6 +41,9 @@ type Config struct {
 	// Protected are places that the settings keep as they are, wherever they
 	// lie; no id lifts them.
 	Protected []string
+	// Linked are places to which symbolic links lead from protected names, each
+	// followed by the name (policy.Name.Path): they are as protected.
+	Linked []string
 	// Unprotected are places in which no other name is protected.
 	Unprotected []string
 }

@@ -27,6 +27,17 @@ func (r *rules) settings(c *guard.Call) (guard.Verdict, bool) {
 			}
 		}
 	}
+	for i := 0; i+1 < len(r.Linked); i += 2 {
+		at := r.Linked[i]
+		if !policy.Inside(path, at) && !(policy.Inside(at, path) && moves(c, at[len(path)+1:])) {
+			continue
+		}
+		for _, n := range policy.ProtectedNames() {
+			if n.Path == r.Linked[i+1] && !r.lifted[n.Lift] {
+				return deny(n.Lift, n.What), true
+			}
+		}
+	}
 	return allow, false
 }
 

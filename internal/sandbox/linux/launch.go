@@ -49,6 +49,7 @@ type Backend struct {
 
 // Start implements sandbox.Backend.
 func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	defer b.Early.Close() // unless it was taken: a stage that nobody describes would wait on
 	if len(spec.Args) == 0 || spec.Args[0] == "" {
 		return nil, errors.New("no command given")
 	}
@@ -56,7 +57,6 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
 	}
 	if err := CheckLimits(); err != nil {
-		b.Early.Close()
 		return nil, err
 	}
 	data, err := sandbox.MarshalSpec(spec)

@@ -188,3 +188,23 @@ func TestRoomIsWithinTheLimit(t *testing.T) {
 		p.Close()
 	}
 }
+
+// A Start that is refused ends the stage that was made ahead for it.
+func TestRefusedStartEndsEarly(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	stdio := sandbox.Stdio{In: null, Out: null, Err: null}
+	for _, spec := range []sandbox.Spec{{}, {Args: []string{"true"}, Net: sandbox.Network{Local: make([]uint16, 1000)}}} {
+		e := Prepare(false, stdio, 0)
+		if _, err := (Backend{Launcher: Native, Early: e}).Start(spec, stdio); err == nil {
+			t.Error("started")
+		}
+		if e.stage != nil {
+			t.Error("the stage waits on")
+			e.Close()
+		}
+	}
+}

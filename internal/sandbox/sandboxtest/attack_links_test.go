@@ -170,12 +170,16 @@ func TestA60_LinkedSettingsFolder(t *testing.T) {
 		symlink(t, dir, b.Workspace+"/.claude")
 		Write(t, b.Workspace+"/cfg/x", "{}")
 		symlink(t, b.Workspace+"/cfg/x", b.Workspace+"/.mcp.json")
-		p := probeIn(t, b)
-		p.want("EROFS", "write", b.Workspace+"/.claude/settings.json")
-		p.want("EROFS", "write", b.Workspace+"/.mcp.json")
-		p.want("EROFS", "write", b.Workspace+"/cfg/x")
-		p.want("ok", "read", b.Workspace+"/.claude/settings.json")
-		p.want("ok", "creat", b.Workspace+"/cfg/y")
-		p.end()
+		// The guard is asked first; without it the mounts hold what is there.
+		for guard, says := range map[string]string{"on": "EACCES", "off": "EROFS"} {
+			b.Flags = []string{"--guard", guard}
+			p := probeIn(t, b)
+			p.want("EROFS", "write", b.Workspace+"/.claude/settings.json")
+			p.want(says, "write", b.Workspace+"/.mcp.json")
+			p.want(says, "write", b.Workspace+"/cfg/x")
+			p.want("ok", "read", b.Workspace+"/.claude/settings.json")
+			p.want("ok", "creat", b.Workspace+"/cfg/y"+guard)
+			p.end()
+		}
 	})
 }

@@ -153,7 +153,7 @@ func TestNestedRun(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Flags = []string{"-q"}
-		for _, more := range [][]string{{Binary()}, {"env", "-u", "BAWN_SANDBOXED", Binary()}} {
+		for _, more := range [][]string{{Binary()}, {"env", "-u", "BAWN_SANDBOXED", "-u", "BAWN_TIER", Binary()}} {
 			for _, inner := range []string{"auto", "native", "bwrap"} {
 				r := b.Run(t, append(append([]string(nil), more...), append([]string{"run", "-q", "--launcher", inner, "--"}, setupProof...)...)...)
 				want := "no sandbox can be made here"

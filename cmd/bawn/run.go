@@ -212,14 +212,15 @@ func notFoundHint(f *runFlags, name string, code int) string {
 	return ""
 }
 
-// shellArgs runs text in a shell that reads no start-up file.
+// shellArgs runs text in a shell that reads no start-up file. Without the --
+// a text that begins with - would be options, and a word after it the text.
 func shellArgs(text string) []string {
 	for _, sh := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if _, err := os.Stat(sh); err == nil {
-			return []string{sh, "--noprofile", "--norc", "-c", text}
+			return []string{sh, "--noprofile", "--norc", "-c", "--", text}
 		}
 	}
-	return []string{"/bin/sh", "-c", text}
+	return []string{"/bin/sh", "-c", "--", text}
 }
 
 // commandEnv is the caller's environment for the command: shell text reads no

@@ -41,6 +41,23 @@ func TestC1_DenyAlwaysHolds(t *testing.T) {
 	}
 }
 
+// What was judged as the text is what the shell runs, also if it looks like
+// an option.
+func TestTextIsNeverAnOption(t *testing.T) {
+	b := box(t, rules)
+	for _, tier := range []string{"guarded", "open"} {
+		for _, s := range []string{"-x", "-c", "-s", "+x", "-o"} {
+			r := b.Bawn(t, "run", "--tier", tier, "-c", s, "mytool push")
+			if r.Code != 127 || strings.Contains(r.Stdout, "ran") {
+				t.Errorf("%s, %q: exit %d: %s%s", tier, s, r.Code, r.Stdout, r.Stderr)
+			}
+		}
+		if r := b.Bawn(t, "run", "--tier", tier, "-c", `echo "$0 $1"`, "a b", "-c"); r.Code != 0 || r.Stdout != "a b -c\n" {
+			t.Errorf("%s: exit %d: %s%s", tier, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+}
+
 // C1, T8: a rule that asks is a question to a person, and a refusal with
 // nobody to ask; so is a command that it may be about.
 func TestC1_AskAsks(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"bawn/internal/approval"
 	"bawn/internal/config"
@@ -49,7 +48,7 @@ func permissions(c config.Permissions) shell.Permissions {
 // a sandboxed command of this run could change is not trusted.
 func programView(p policy.Policy) plain.View {
 	return plain.View{
-		Path: os.Getenv("PATH"), Real: filepath.EvalSymlinks, Executable: executable,
+		Path: os.Getenv("PATH"), Real: sandbox.Follow, Executable: executable,
 		Writable: func(real string) bool { return p.Decide(policy.Write{Path: real}).Verdict != policy.Deny },
 	}
 }

@@ -110,48 +110,76 @@ func (p *program) check(v plain.View) error {
 // maxScript is how much of a file the kernel reads to find what runs it.
 const maxScript = 256
 
-// checkScript checks what a script names in its first line. Every program in
-// between is one that runs.
+// maxInterpreters is how many scripts may run one another, as in the kernel.
+const maxInterpreters = 5
+
+// checkScript checks what a script names in its first line.
 func (p *program) checkScript(v plain.View) error {
 	f, err := os.Open(link(p.file))
 	if err != nil {
 		return nil // not readable: no interpreter could read it either
 	}
 	defer f.Close()
+	binary, err := checkInterpreter(f, v, maxInterpreters)
+	p.byPath = !binary
+	return err
+}
+
+// checkInterpreter checks what the first line of a file names, and what that
+// names in its turn. Every program in between is one that runs. It reports
+// whether the file is no text for an interpreter.
+func checkInterpreter(f *os.File, v plain.View, left int) (binary bool, err error) {
 	buf := make([]byte, maxScript)
 	n, _ := f.ReadAt(buf, 0)
-	p.byPath = !bytes.HasPrefix(buf[:n], []byte("\x7fELF"))
+	binary = bytes.HasPrefix(buf[:n], []byte("\x7fELF"))
 	text, script := bytes.CutPrefix(buf[:n], []byte("#!"))
 	if !script {
-		return nil
+		return binary, nil
+	}
+	if left == 0 {
+		return false, errors.New("too many scripts run one another")
 	}
 	line, _, whole := bytes.Cut(text, []byte("\n"))
 	words := strings.Fields(string(line))
 	if !whole && n == maxScript || len(words) == 0 {
-		return errors.New("its first line does not say clearly what runs it")
+		return false, errors.New("its first line does not say clearly what runs it")
 	}
 	if !filepath.IsAbs(words[0]) {
-		return fmt.Errorf("%q, which runs it, depends on the working folder", words[0])
+		return false, fmt.Errorf("%q, which runs it, depends on the working folder", words[0])
 	}
-	if _, err := v.At(words[0]); err != nil {
-		return fmt.Errorf("what runs it: %w", err)
+	if err := checkRunner(v.At, words[0], v, left); err != nil {
+		return false, err
 	}
 	if filepath.Base(words[0]) != "env" {
-		return nil
+		return false, nil
 	}
 	words = words[1:]
 	if len(words) > 0 && words[0] == "-S" {
 		words = words[1:]
 	}
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.ContainsRune(words[0], '=') {
-		return errors.New("its first line does not say clearly what runs it")
+		return false, errors.New("its first line does not say clearly what runs it")
 	}
 	check := v.Look
 	if filepath.IsAbs(words[0]) {
 		check = v.At
 	}
-	if _, err := check(words[0]); err != nil {
+	return false, checkRunner(check, words[0], v, left)
+}
+
+// checkRunner checks a program that runs a script.
+func checkRunner(find func(string) (string, error), name string, v plain.View, left int) error {
+	real, err := find(name)
+	if err != nil {
 		return fmt.Errorf("what runs it: %w", err)
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return nil // not readable, so no script
+	}
+	defer f.Close()
+	if _, err := checkInterpreter(f, v, left-1); err != nil {
+		return fmt.Errorf("%q, which runs it: %w", name, err)
 	}
 	return nil
 }

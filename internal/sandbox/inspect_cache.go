@@ -4,10 +4,8 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
-	"strings"
 
 	"bawn/internal/policy"
 )
@@ -77,34 +75,11 @@ func plantedFolders(c policy.Config, named []string) error {
 // follow resolves path as far as it exists; planted reports whether a link on
 // the way lies inside one of the writable folders.
 func follow(path string, writable []string) (real string, planted bool, err error) {
-	real = "/"
-	links := 0
-	for rest := strings.Split(path, "/"); len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			real = policy.Parent(real)
-			continue
-		}
-		next := filepath.Join(real, name)
-		text, err := os.Readlink(next)
-		if err != nil { // no link, or nothing there
-			real = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", false, errLoop
-		}
-		planted = planted || insideAny(real, writable)
-		if filepath.IsAbs(text) {
-			real = "/"
-		}
-		rest = append(strings.Split(text, "/"), rest...)
+	real, links, err := Follow(path)
+	for _, l := range links {
+		planted = planted || insideAny(policy.Parent(l), writable)
 	}
-	return real, planted, nil
+	return real, planted, err
 }
 
 func insideAny(path string, dirs []string) bool {

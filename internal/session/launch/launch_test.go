@@ -21,7 +21,7 @@ func facts(t testing.TB, tier policy.Tier) Facts {
 		t.Fatal(err)
 	}
 	f := Facts{Policy: p, CanAsk: true, CanAskHosts: true, Dir: "/work", Home: "/home/u", View: plain.View{
-		Path: "/usr/bin", Real: func(p string) (string, error) { return p, nil },
+		Path: "/usr/bin", Real: func(p string) (string, []string, error) { return p, nil, nil },
 		Executable: func(p string) bool { return true }, Writable: func(p string) bool { return policy.Inside(p, "/work") },
 	}}
 	x, _, err := plain.ParseExclusion("git *", policy.Origin{File: "c", Line: 1})

@@ -16,11 +16,12 @@ import (
 func host(path string, files map[string]string, writable ...string) View {
 	return View{
 		Path: path,
-		Real: func(p string) (string, error) {
-			if real, ok := files[p]; ok {
-				return real, nil
+		Real: func(p string) (string, []string, error) {
+			if via, ok := files[p]; ok { // the links, then the file
+				way := strings.Fields(via)
+				return way[len(way)-1], way[:len(way)-1], nil
 			}
-			return "", errors.New("no such file")
+			return "", nil, errors.New("no such file")
 		},
 		Executable: func(string) bool { return true },
 		Writable: func(p string) bool {
@@ -273,7 +274,7 @@ func FuzzOutside(f *testing.F) {
 	}
 	e := exceptions(f, []string{"git *", "make deploy", "x *"}, "/opt/tool")
 	view := usual
-	view.Real = func(p string) (string, error) { return p, nil }
+	view.Real = func(p string) (string, []string, error) { return p, nil, nil }
 	f.Fuzz(func(t *testing.T, text string) {
 		InstallsText(text)
 		out, d := e.DecideText(text, asked, view)
@@ -317,4 +318,22 @@ func unquoted(s string) string {
 func ExampleQuote() {
 	fmt.Println(Quote([]string{"git", "commit", "-m", "it's done", "\x1b[2J"}))
 	// Output: git commit -m 'it'\''s done' $'\033[2J'
+}
+
+func TestALinkOnTheWayIsOutOfReach(t *testing.T) {
+	for way, leaves := range map[string]bool{
+		"/usr/bin/tool /opt/tool/cur /opt/tool/1/tool":        true,
+		"/usr/bin/tool /work/cur /opt/tool/1/tool":            false,
+		"/usr/bin/tool /work/.venv/bin /opt/tool/1/tool":      false,
+		"/usr/bin/tool /opt/tool/cur /tmp/x /opt/tool/1/tool": false,
+	} {
+		v := host("/usr/bin", map[string]string{"/usr/bin/tool": way}, "/work", "/tmp")
+		e := exceptions(t, []string{"tool *"}, "/usr/bin/tool")
+		for _, args := range [][]string{{"tool", "x"}, {"/usr/bin/tool", "x"}} {
+			o, d := e.Decide(args, asked, v)
+			if (d.Verdict != policy.Deny) != leaves || (o.Program != "") != leaves {
+				t.Errorf("%q by %s: %+v %+v", args, way, o, d)
+			}
+		}
+	}
 }

@@ -12,9 +12,9 @@ import (
 type View struct {
 	// Path is the supervisor's own PATH, not one from inside.
 	Path string
-	// Real returns path with every link resolved, or an error if there is no
-	// such file.
-	Real func(path string) (string, error)
+	// Real returns path with every link resolved, and the links on the way, each
+	// by its real place.
+	Real func(path string) (real string, links []string, err error)
 	// Executable reports whether a real path is a regular file that the caller
 	// may execute.
 	Executable func(real string) bool
@@ -35,8 +35,8 @@ func (v View) Look(name string) (string, error) {
 			continue // empty or relative: depends on the working folder, which the sandbox may write
 		}
 		path := strings.TrimRight(dir, "/") + "/" + name
-		if real, ok := v.program(path); ok {
-			return v.trust(path, real)
+		if real, links, ok := v.program(path); ok {
+			return v.trust(path, real, links)
 		}
 	}
 	return "", fmt.Errorf("no program %q in the PATH of bawn", name)
@@ -44,28 +44,29 @@ func (v View) Look(name string) (string, error) {
 
 // At checks the program at an absolute path.
 func (v View) At(path string) (string, error) {
-	real, ok := v.program(path)
+	real, links, ok := v.program(path)
 	if !ok {
 		return "", fmt.Errorf("no program at %q", path)
 	}
-	return v.trust(path, real)
+	return v.trust(path, real, links)
 }
 
-func (v View) program(path string) (string, bool) {
+func (v View) program(path string) (real string, links []string, ok bool) {
 	if v.Real == nil || v.Executable == nil {
-		return "", false
+		return "", nil, false
 	}
-	real, err := v.Real(path)
+	real, links, err := v.Real(path)
 	if err != nil || !policy.IsClean(real) || !v.Executable(real) {
-		return "", false
+		return "", nil, false
 	}
-	return real, true
+	return real, links, true
 }
 
-// trust returns real, unless the sandbox can reach the file, the name that led
-// to it, or a folder above either.
-func (v View) trust(path, real string) (string, error) {
-	for _, p := range []string{path, real} {
+// trust returns real, unless the sandbox can reach the file, the name or a
+// link that led to it, or a folder above any of them: one link in between is
+// enough to make the name any program of the host, a shell among them.
+func (v View) trust(path, real string, links []string) (string, error) {
+	for _, p := range append([]string{path, real}, links...) {
 		for ; ; p = policy.Parent(p) {
 			if v.Writable == nil || v.Writable(p) {
 				return "", fmt.Errorf("%q can be changed by sandboxed commands (%s is writable for them)", path, p)

@@ -172,6 +172,39 @@ func TestOutsideRunsOnlyWhatNobodyInsideCanWrite(t *testing.T) {
 	}
 }
 
+// A name that leads through a link which a sandboxed command can change may be
+// any program of the host by the next run; so may what runs a script through
+// another script.
+func TestNoLinkOfTheWorkspaceLeadsOutside(t *testing.T) {
+	b := box(t, "")
+	tools := filepath.Join(filepath.Dir(b.Home), "tools")
+	cur, via, direct := filepath.Join(b.Workspace, "cur"), filepath.Join(tools, "via"), filepath.Join(tools, "direct")
+	for link, to := range map[string]string{cur: "/bin/bash", via: cur, direct: "/bin/bash"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chain := filepath.Join(tools, "chain")
+	script(t, filepath.Join(b.Workspace, "inner"), "echo chain ${BAWN_TIER:-outside}")
+	for name, first := range map[string]string{chain: "#!" + tools + "/between\n", tools + "/between": "#!" + b.Workspace + "/inner\n"} {
+		sandboxtest.Write(t, name, first)
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings(t, b, "[sandbox]\nescape_hatch_binaries = [\""+via+"\", \""+direct+"\", \""+chain+"\"]\n")
+	for _, name := range []string{via, chain} {
+		out, _ := unasked(t, b, name, "-c", "echo ${BAWN_TIER:-outside}")
+		if strings.Contains(out, "\noutside") || strings.Contains(out, "chain outside") || !strings.Contains(out, "can be changed by sandboxed commands") {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+	s := onScreen(t, b, direct, "-c", "echo ${BAWN_TIER:-outside}")
+	if code := s.Code(t); code != 0 || !strings.Contains(s.Text(), "\noutside") {
+		t.Errorf("the twin: exit %d:\n%s", code, s.Text())
+	}
+}
+
 // While the question waits the program cannot become another one.
 func TestToctou_ProgramReplacedDuringTheQuestion(t *testing.T) {
 	b := box(t, excludes)

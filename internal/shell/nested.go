@@ -14,39 +14,56 @@ type nestedCommand struct {
 	text    string
 }
 
-// wrapper is a program that runs the program its arguments name.
+// wrapper is a program that runs the program its arguments name. What follows
+// an option that is in none of its lists cannot be told: it may be a value.
 type wrapper struct {
 	names    string // separated by spaces
 	values   string // options whose value is the next word; letters stand for short ones
 	long     string // long ones of the same kind, separated by spaces
+	flags    string // letters of options without a value
+	switches string // long ones of the same kind
+	rest     string // letters of options whose value, if any, is glued to them
 	operands int    // words before the command
 	assigns  bool   // takes NAME=VALUE before the command
 	none     string // letters of options with which nothing is run
-	opaque   string // letters of options with which the words do not tell
+	opaque   bool   // the words do not tell
 }
 
 var wrappers = [...]wrapper{
-	{names: "env", values: "uC", long: "--unset --chdir", assigns: true, opaque: "S"},
-	{names: "nice", values: "n", long: "--adjustment"},
-	{names: "nohup setsid caffeinate builtin"},
+	{names: "env", values: "uCaP", long: "--unset --chdir --argv0", flags: "i0v", assigns: true,
+		switches: "--ignore-environment --null --debug --default-signal --ignore-signal --block-signal --list-signal-handling"},
+	{names: "nice", values: "n", long: "--adjustment", flags: "0123456789-"},
+	{names: "nohup builtin"},
+	{names: "setsid", flags: "cfw", switches: "--ctty --fork --wait"},
+	{names: "caffeinate", values: "tw", flags: "dimsu"},
 	{names: "stdbuf", values: "ioe", long: "--input --output --error"},
-	{names: "ionice", values: "cnpPu", long: "--class --classdata"},
-	{names: "chrt taskset chroot", operands: 1},
-	{names: "timeout", values: "ks", long: "--kill-after --signal", operands: 1},
-	{names: "time", values: "fo", long: "--format --output"},
-	{names: "command", none: "vV"},
-	{names: "exec", values: "a"},
-	{names: "sudo doas", values: "ugpCcDRrtTUh", long: "--user --group --prompt --chdir --host", assigns: true, none: "lvKk"},
-	{names: "xargs", values: "IndPLsaE", long: "--max-args --max-procs --replace --delimiter --max-lines --arg-file"},
-	{names: "strace ltrace", values: "eoPpsSuabIOX"},
+	{names: "ionice", values: "cnpPu", long: "--class --classdata --pid --pgid --uid", flags: "t", switches: "--ignore"},
+	{names: "chrt", values: "TPD", long: "--sched-runtime --sched-period --sched-deadline", flags: "abdefiormvR", none: "p", operands: 1,
+		switches: "--all-tasks --batch --deadline --ext --fifo --idle --other --rr --reset-on-fork --verbose"},
+	{names: "taskset", flags: "ac", switches: "--all-tasks --cpu-list", none: "p", operands: 1},
+	{names: "chroot", values: "ugG", long: "--userspec --groups", switches: "--skip-chdir", operands: 1},
+	{names: "timeout", values: "ks", long: "--kill-after --signal", flags: "fpv", switches: "--foreground --preserve-status --verbose", operands: 1},
+	{names: "time", values: "fo", long: "--format --output", flags: "apqvlh", switches: "--append --portability --quiet --verbose"},
+	{names: "command", flags: "p", none: "vV"},
+	{names: "exec", values: "a", flags: "cl"},
+	{names: "sudo doas", values: "augpCcDRrtTUh", flags: "ABbEHikNnPSsL", assigns: true, none: "lvKeV",
+		long:     "--user --group --prompt --chdir --host --close-from --chroot --role --type --command-timeout --other-user --login-class --auth-type",
+		switches: "--askpass --background --bell --preserve-env --set-home --login --reset-timestamp --no-update --non-interactive --preserve-groups --stdin --shell"},
+	{names: "xargs", values: "IndPLsaEJRS", long: "--max-args --max-procs --delimiter --max-chars --arg-file --process-slot-var", flags: "0rtxop", rest: "iel",
+		switches: "--null --no-run-if-empty --verbose --exit --open-tty --interactive --show-limits --replace --max-lines --eof"},
+	{names: "strace ltrace", values: "eoPpsSuabIOXEU", flags: "fFcCdiknqrtTvwxyYzZ"},
 	{names: "busybox toybox"},
-	{names: "unshare nsenter setpriv systemd-run firejail bwrap flock script watch parallel entr", opaque: "*"},
+	{names: "unshare nsenter setpriv systemd-run firejail bwrap flock script watch parallel entr runuser pkexec setarch linux32 linux64 prlimit " +
+		"fakeroot faketime rlwrap proxychains proxychains4 dbus-run-session xvfb-run start-stop-daemon sg runcon expect", opaque: true},
 }
+
+// unseen is a command whose program is not known: any rule may be about it.
+var unseen = []nestedCommand{{words: []Word{{}}}}
 
 const (
 	shells = "sh bash dash zsh ksh mksh ash rbash"
 	// changers make later words mean something else, or run text from elsewhere.
-	changers = "alias unalias enable hash bind complete fc"
+	changers = "alias unalias enable hash bind complete compgen fc"
 )
 
 // base is the name of a program without its folder.
@@ -83,53 +100,72 @@ func nested(words []Word) (list []nestedCommand, opaque bool) {
 	}
 	for i := range wrappers {
 		if wr := &wrappers[i]; plain.Has(wr.names, name) {
-			if wr.opaque == "*" {
-				return nil, len(args) > 0
+			if wr.opaque {
+				if len(args) == 0 {
+					return nil, false
+				}
+				return unseen, true
 			}
-			inner, opaque := wr.inner(args)
+			inner, sure := wr.inner(args, name == "env")
+			if !sure {
+				return unseen, true
+			}
 			if name == "xargs" && len(inner.words) > 0 {
 				inner.words = append(append([]Word(nil), inner.words...), Word{}) // what it reads
 			}
 			if len(inner.words) == 0 {
-				return nil, opaque
+				return nil, false
 			}
-			return []nestedCommand{inner}, opaque
+			return []nestedCommand{inner}, false
 		}
 	}
 	return nil, false
 }
 
-// inner finds the command behind a wrapper's own options and operands.
-func (wr *wrapper) inner(args []Word) (n nestedCommand, opaque bool) {
+// inner finds the command behind a wrapper's own options and operands. It is
+// not sure after an option that may be an abbreviation, take a value or hold
+// the command itself. With dash a - alone is an option.
+func (wr *wrapper) inner(args []Word, dash bool) (n nestedCommand, sure bool) {
 	i := 0
 options:
 	for ; i < len(args); i++ {
 		a := args[i].Text
 		switch {
 		case !args[i].Known && strings.HasPrefix(a, "-"):
-			return n, true
+			return n, false
+		case a == "-" && dash:
+			continue
 		case !strings.HasPrefix(a, "-") || a == "-":
 			break options
 		case a == "--":
 			i++
 			break options
-		case strings.HasPrefix(a, "--"):
-			if plain.Has(wr.long, a) {
+		case strings.HasPrefix(a, "--") && strings.Trim(a, "-0123456789") != "": // nice --5 is a number
+			name, _, glued := strings.Cut(a, "=")
+			switch {
+			case a == "--help" || a == "--version":
+				return n, true
+			case plain.Has(wr.switches, name) || glued && plain.Has(wr.long, name):
+			case plain.Has(wr.long, name):
 				i++
+			default:
+				return n, false
 			}
 			continue
 		}
 		for j := 1; j < len(a); j++ {
 			switch letter := a[j]; {
 			case strings.IndexByte(wr.none, letter) >= 0:
-				return n, false
-			case strings.IndexByte(wr.opaque, letter) >= 0:
 				return n, true
 			case strings.IndexByte(wr.values, letter) >= 0:
 				if j+1 == len(a) {
 					i++
 				}
 				continue options
+			case strings.IndexByte(wr.rest, letter) >= 0:
+				continue options
+			case strings.IndexByte(wr.flags, letter) < 0:
+				return n, false
 			}
 		}
 	}
@@ -142,15 +178,14 @@ options:
 	}
 	for range wr.operands {
 		if i < len(args) && !args[i].Known {
-			return n, true // may be several words
+			return n, false // may be several words
 		}
 		i++
 	}
-	if i >= len(args) {
-		return n, false
+	if i < len(args) {
+		n.words = args[i:]
 	}
-	n.words = args[i:]
-	return n, false
+	return n, true
 }
 
 // shellText finds what follows -c.
@@ -172,9 +207,13 @@ func shellText(args []Word) ([]nestedCommand, bool) {
 				return []nestedCommand{{text: args[i].Text}}, false
 			}
 			return nil, false // a file, as any program that is run
-		case plain.Has("--rcfile --init-file", a):
+		case plain.Has("--rcfile --init-file --emulate", a):
 			i++
-		case strings.HasPrefix(a, "--"):
+		case plain.Has("--login --noprofile --norc --posix --restricted --verbose --noediting --debugger --dump-strings --dump-po-strings", a):
+		case plain.Has("--help --version", a):
+			return nil, false
+		case strings.HasPrefix(a, "--"), plain.Has("-rcfile -init-file", a), strings.ContainsAny(a[:len(a)-1], "oO"):
+			return unseen, true // -norc is a long option to one shell, -oc takes a word of its own
 		default:
 			command = command || a[0] == '-' && strings.Contains(a, "c")
 			if strings.ContainsAny(a, "s") && !command {

@@ -49,6 +49,28 @@ func TestA123_EveryPartIsJudged(t *testing.T) {
 	checkPermissions(t, Permissions{Rules: make([]Permission, 1)}, map[string]policy.Verdict{"ls": policy.Ask})
 }
 
+// A rule that denies speaks of what a wrapper runs, however its options are
+// written: where that cannot be told it may.
+func TestOptionsOfWrappersHideNothing(t *testing.T) {
+	p := Permissions{Sandboxed: true, Rules: testRules(t, "deny curl *")}
+	for text, want := range map[string]policy.Verdict{
+		"env - curl x": policy.Deny, "env -i - A=b curl x": policy.Deny, "env -a n curl x": policy.Deny, "env --argv0 n curl x": policy.Deny, "env -u X curl x": policy.Deny,
+		"env --unse X curl x": policy.Ask, "env -S 'curl x'": policy.Ask, "env -vS'curl x'": policy.Ask, "env --split-string='curl x'": policy.Ask, "env --s='curl x'": policy.Ask,
+		"timeout --sig KILL 5 curl x": policy.Ask, "timeout --signal KILL 5 curl x": policy.Deny, "timeout --signal=KILL --foreground 5 curl x": policy.Deny, "timeout --x 5 curl x": policy.Ask,
+		"sudo -k curl x": policy.Deny, "sudo --close-from 3 curl x": policy.Deny, "sudo --rol r curl x": policy.Ask, "sudo -nE -u root -- curl x": policy.Deny,
+		"nice --5 curl x": policy.Deny, "nice -5 curl x": policy.Deny, "nice --adj 5 curl x": policy.Ask, "strace -E A=b curl x": policy.Deny, "strace -fo log curl x": policy.Deny,
+		"xargs --max-chars 9 curl x": policy.Deny, "xargs -i{} curl {}": policy.Deny, "xargs --max-cha 9 curl x": policy.Ask, "chrt -T 1 -d 0 curl x": policy.Deny,
+		"bash -oc posix 'curl x'": policy.Ask, "bash -co posix 'curl x'": policy.Deny, "bash -rcfile f -c 'curl x'": policy.Ask, "bash --rcfile f -c 'curl x'": policy.Deny, "zsh --emulate sh -c 'curl x'": policy.Deny, "bash -norc -c 'curl x'": policy.Ask, "bash -euo pipefail -c 'curl x'": policy.Deny,
+		"flock f curl x": policy.Ask, "runuser -u me -- curl x": policy.Ask, "setarch -R curl x": policy.Ask,
+		// The twins.
+		"env - id": policy.Allow, "env": policy.Allow, "timeout --foreground -k 1 5 id": policy.Allow, "nice -n 5 id": policy.Allow, "nice id": policy.Allow, "sudo -n -E id": policy.Allow, "xargs -0 -n1 -P4 id": policy.Allow, "xargs -r -I{} id {}": policy.Allow, "bash --noprofile --norc -euxo pipefail -c id": policy.Allow, "bash x.sh -o f": policy.Allow, "time -p id": policy.Allow, "command -v curl": policy.Allow, "sudo -l curl": policy.Allow, "env --help": policy.Allow,
+	} {
+		if d := p.Ruled(text); d.Verdict != want {
+			t.Errorf("%q: %+v, want %v", text, d, want)
+		}
+	}
+}
+
 func TestA121_NoCapOnTheParts(t *testing.T) {
 	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny curl *")}
 	for _, n := range []int{0, 1, 60, 5000} {

@@ -216,6 +216,12 @@ func (t *terminal) read(buf []byte) (int, error) {
 		t.isRaw = false // another has the terminal, and its modes, now
 		return 0, unix.EAGAIN
 	}
+	// A question may have read what was there when input looked: this must not
+	// wait with mu held.
+	fds := []unix.PollFd{{Fd: int32(t.in), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); n == 0 || err != nil {
+		return 0, unix.EAGAIN
+	}
 	return unix.Read(t.in, buf)
 }
 

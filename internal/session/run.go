@@ -72,8 +72,8 @@ func run(ctx context.Context, o Options) (Result, error) {
 	r := runner{o: o, started: make(chan struct{})}
 	var watching chan struct{}
 	if o.Foreground {
-		// While the sandbox is built: each caught signal costs a hand-over
-		// between threads, which the start need not wait for.
+		// Beside the planning: each caught signal costs a hand-over between
+		// threads.
 		r.signals, watching = make(chan os.Signal, 32), make(chan struct{})
 		go func() {
 			watchSignals(r.signals)
@@ -87,12 +87,14 @@ func run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	p, err := o.Backend.Start(sandbox.Plan(o.Policy, o.Host, r.o.Command), o.Stdio)
+	spec := sandbox.Plan(o.Policy, o.Host, r.o.Command)
 	if o.Foreground {
-		// They stay caught: the process ends with the run, and each would cost
+		// Before the command can run, or what is sent to it would end this
+		// process. They stay caught: it ends with the run, and each would cost
 		// another hand-over between threads.
 		<-watching
 	}
+	p, err := o.Backend.Start(spec, o.Stdio)
 	if err != nil {
 		r.net.close()
 		return Result{}, err

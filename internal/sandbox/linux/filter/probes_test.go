@@ -102,6 +102,7 @@ func terminalProbes() []probe {
 	ioctl := func(cmd uintptr) func() syscall.Errno {
 		return func() syscall.Errno {
 			ready()
+			b = [64]byte{} // TIOCSTI types it: what an earlier call left may be a key that kills
 			return sys(unix.SYS_IOCTL, tty, cmd, uintptr(unsafe.Pointer(&b)))()
 		}
 	}

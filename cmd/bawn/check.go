@@ -35,7 +35,7 @@ type checkResult struct {
 }
 
 func checkCommand(args []string) int {
-	f := newRunFlags()
+	f := new(runFlags)
 	asJSON := false
 	specs := append(f.policySpecs(), jsonFlag(&asJSON))
 	// Flags may stand before the action, before the path and after it; those of

@@ -40,7 +40,7 @@ func configSpecs(f *runFlags, asJSON *bool) []flagSpec {
 // configCommand shows the configuration: what holds, where it comes from,
 // which files there are, and which keys.
 func configCommand(args []string) int {
-	f, asJSON := newRunFlags(), false
+	f, asJSON := new(runFlags), false
 	words, err := parseAround(args, configSpecs(f, &asJSON), 2)
 	switch {
 	case errors.Is(err, errHelp):

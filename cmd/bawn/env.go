@@ -13,7 +13,7 @@ import (
 
 // envCommand lists what the scrub removes and why; never a value.
 func envCommand(args []string) int {
-	f, asJSON := newRunFlags(), false
+	f, asJSON := new(runFlags), false
 	rest, err := parseFlags(args, append(f.folderSpecs(), jsonFlag(&asJSON)))
 	switch {
 	case errors.Is(err, errHelp):

@@ -146,7 +146,7 @@ func TestSandboxFlagTakesOnlyModes(t *testing.T) {
 		{[]string{"--sandbox", "Read-Only"}, "", "Read-Only"},
 		{[]string{"--sandbox", "guarded"}, "", "guarded"},
 	} {
-		f := newRunFlags()
+		f := new(runFlags)
 		rest, err := parseFlags(c.args, f.specs())
 		if err != nil || strings.Join(rest, " ") != c.rest {
 			t.Errorf("%q: rest %q, %v", c.args, rest, err)
@@ -155,7 +155,7 @@ func TestSandboxFlagTakesOnlyModes(t *testing.T) {
 			t.Errorf("%q: mode %v", c.args, f.mode)
 		}
 	}
-	if _, err := parseFlags([]string{"--sandbox=guarded", "cmd"}, newRunFlags().specs()); err == nil {
+	if _, err := parseFlags([]string{"--sandbox=guarded", "cmd"}, new(runFlags).specs()); err == nil {
 		t.Error("--sandbox=guarded is no mode")
 	}
 }
@@ -237,7 +237,7 @@ func TestHelpColumns(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, s := range append(newRunFlags().policySpecs(), policyFlags(new(bool), new(bool))...) {
+	for _, s := range append(new(runFlags).policySpecs(), policyFlags(new(bool), new(bool))...) {
 		if slices.Contains(names, s.name) {
 			t.Errorf("bawn policy has two flags %s", s.name)
 		}

@@ -110,7 +110,7 @@ func printCommandHelp(c command) {
 		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
 	}
 	fmt.Printf("    %s\n", c.summary)
-	f := newRunFlags()
+	f := new(runFlags)
 	var asJSON bool
 	var specs []flagSpec
 	switch c.name {

@@ -32,7 +32,7 @@ func TestNetworkFlags(t *testing.T) {
 		{[]string{"--publish", "127.0.0.1:"}, "not a port"},
 		{[]string{"--publish", "::1:80:"}, "not a"},
 	} {
-		f := newRunFlags()
+		f := new(runFlags)
 		_, err := parseFlags(append(c.args, "cmd"), f.specs())
 		switch {
 		case c.want == "" && err != nil:
@@ -99,7 +99,7 @@ func TestHostFlagsAreNamedOnce(t *testing.T) {
 		"http://x.org/": `--allow-domain: not a host name or address: "http://x.org/": a rule is a host, without scheme`,
 		"x.org:0":       `--allow-domain: not a host name or address: "x.org:0": a port is `,
 	} {
-		_, err := parseFlags([]string{"--allow-domain", value}, newRunFlags().specs())
+		_, err := parseFlags([]string{"--allow-domain", value}, new(runFlags).specs())
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", value, err)
 		}

@@ -48,7 +48,7 @@ type hostReport struct {
 
 // policyCommand prints what a run with the same flags may do.
 func policyCommand(args []string) int {
-	f, asJSON, bwrap := newRunFlags(), false, false
+	f, asJSON, bwrap := new(runFlags), false, false
 	rest, err := parseFlags(args, append(f.policySpecs(), policyFlags(&asJSON, &bwrap)...))
 	switch {
 	case errors.Is(err, errHelp):

@@ -131,10 +131,11 @@ func (f *runFlags) folderSpecs() []flagSpec {
 func (f *runFlags) hostRule(name, key string) func(string) error {
 	return func(v string) error {
 		f.set(name, key, v)
-		r, err := hostname.ParseRule(v, policy.Origin{File: name})
-		if err == nil && key != "sandbox.denied_domains" {
-			err = hostname.CheckRule(r)
+		parse := hostname.ParseAllowed
+		if key == "sandbox.denied_domains" {
+			parse = hostname.ParseRule
 		}
+		_, err := parse(v, policy.Origin{File: name})
 		return flagError(err)
 	}
 }
@@ -169,10 +170,8 @@ func (f *runFlags) setDir(v string) error {
 	return nil
 }
 
-func newRunFlags() *runFlags { return &runFlags{} }
-
 func runCommand(args []string) int {
-	f := newRunFlags()
+	f := new(runFlags)
 	rest, err := parseFlags(args, f.specs())
 	switch {
 	case errors.Is(err, errHelp):

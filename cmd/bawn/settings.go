@@ -13,7 +13,8 @@ import (
 	"bawn/internal/session"
 )
 
-// headless: nobody can be asked in this version (SPEC T8).
+// headless: a saved tier wider than guarded does not apply to one command, on a
+// terminal either (SPEC T8; docs/decisions/0012).
 const headless = true
 
 // settings is the configuration of one invocation, loaded once, and what the

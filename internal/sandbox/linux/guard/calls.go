@@ -69,22 +69,31 @@ func (p prepared) close() {
 // that has its number now.
 func (w *worker) gone() bool { return !valid(w.fd, w.req.id) }
 
-// make is mkdir, mknod and symlink: c has the operation and its arguments.
-func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
+// entry opens the folder of the call's only path, and names what is in it.
+func (w *worker) entry(dirfd int32, addr uint64) (dir int, last string, err unix.Errno) {
 	p, err := w.prepare(dirfd, addr)
 	defer p.close()
 	if err != 0 {
-		return err
+		return -1, "", err
 	}
 	k := walk{w: w}
-	dir, last, err := k.parent(p.base, p.path)
+	if dir, last, err = k.parent(p.base, p.path); err != 0 {
+		return -1, "", err
+	}
+	if w.gone() {
+		closeFD(dir)
+		return -1, "", unix.EINTR
+	}
+	return dir, last, 0
+}
+
+// make is mkdir, mknod and symlink: c has the operation and its arguments.
+func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
+	dir, last, err := w.entry(dirfd, addr)
 	if err != 0 {
 		return err
 	}
 	defer closeFD(dir)
-	if w.gone() {
-		return unix.EINTR
-	}
 	if c.Op != Symlink {
 		w.adoptUmask()
 	}
@@ -270,20 +279,11 @@ func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
 	if flags&^unix.AT_REMOVEDIR != 0 {
 		return unix.EINVAL
 	}
-	p, err := w.prepare(dirfd, addr)
-	defer p.close()
-	if err != 0 {
-		return err
-	}
-	k := walk{w: w}
-	dir, last, err := k.parent(p.base, p.path)
+	dir, last, err := w.entry(dirfd, addr)
 	if err != 0 {
 		return err
 	}
 	defer closeFD(dir)
-	if w.gone() {
-		return unix.EINTR
-	}
 	w.names.Lock()
 	defer w.names.Unlock()
 	if t := w.target(dir, last); t.Name != "" && t.Exists {

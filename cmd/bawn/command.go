@@ -31,7 +31,7 @@ func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canA
 // permissions are the rules about commands in the form that package shell
 // judges by. A mode that cannot be read asks.
 func permissions(c config.Permissions) shell.Permissions {
-	mode, _ := shell.ParseMode(c.Mode)
+	mode, _ := policy.ParsePermissionMode(c.Mode)
 	p := shell.Permissions{Mode: mode}
 	add := func(list []plain.Pattern, v policy.Verdict) {
 		for _, x := range list {

@@ -271,7 +271,7 @@ func (c Config) Exceptions() plain.Exceptions {
 
 // Permissions is whether commands run at all (SPEC C1).
 type Permissions struct {
-	Mode             string // ask, auto or bypass, for shell.ParseMode
+	Mode             string // ask, auto or bypass, for policy.ParsePermissionMode
 	Allow, Ask, Deny []plain.Pattern
 }
 

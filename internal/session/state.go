@@ -6,7 +6,6 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
-	"bawn/internal/shell"
 )
 
 // State is a session at one moment, as a screen shows it: a copy to keep.
@@ -17,7 +16,7 @@ type State struct {
 	Tier      policy.Tier // of commands started from now on
 	Mode      policy.Mode // fixed for the whole session; with NoMode the tier can be switched
 	// Permission says how commands without a rule are treated (SPEC C1).
-	Permission shell.Mode
+	Permission policy.PermissionMode
 	// NoNetwork says why commands started now have no network; "" if they have.
 	NoNetwork string
 	// Allowed and Denied count decisions since the start: connections, and

@@ -8,38 +8,14 @@ import (
 	"bawn/internal/shell/plain"
 )
 
-// Mode is how commands without a rule are treated (SPEC C1). The zero value
-// asks.
-type Mode uint8
+// Mode is how commands without a rule are treated.
+type Mode = policy.PermissionMode
 
 const (
-	// AskMode: a command without a rule is a question.
-	AskMode Mode = iota
-	// Auto: it runs, if the sandbox holds it or it only reads.
-	Auto
-	// Bypass: everything runs that no rule denies.
-	Bypass
+	AskMode = policy.AskMode
+	Auto    = policy.AutoMode
+	Bypass  = policy.BypassMode
 )
-
-// ParseMode reads a mode's name.
-func ParseMode(s string) (Mode, error) {
-	for m := AskMode; m <= Bypass; m++ {
-		if m.String() == s {
-			return m, nil
-		}
-	}
-	return AskMode, fmt.Errorf("unknown permission mode %q: ask, auto or bypass", s)
-}
-
-func (m Mode) String() string {
-	switch m {
-	case Auto:
-		return "auto"
-	case Bypass:
-		return "bypass"
-	}
-	return "ask"
-}
 
 // Permission is one rule about commands. The zero value matches none.
 type Permission struct {

@@ -6,7 +6,6 @@ import (
 	"bawn/internal/approval"
 	"bawn/internal/policy"
 	"bawn/internal/session"
-	"bawn/internal/shell"
 )
 
 // Session is what the screen shows and steers. *session.Session is one; tests
@@ -21,7 +20,7 @@ type Session interface {
 	// SetTier switches commands started from now on. saved says where the
 	// tier was kept for the next session, "" if nowhere (SPEC T3, T4).
 	SetTier(t policy.Tier) (saved string, err error)
-	SetPermission(m shell.Mode) error
+	SetPermission(m policy.PermissionMode) error
 	// AnswerFreshClone settles the suggestion of SPEC T6.
 	AnswerFreshClone(airlock bool) error
 

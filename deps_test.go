@@ -106,6 +106,7 @@ var arrows = map[string][]string{
 	"bawn/internal/sandbox/linux/filter/gen":      {"bawn/internal/sandbox/linux/filter"},
 	"bawn/internal/sandbox/linux/filter/internal": {"bawn/internal/sandbox/linux/filter/internal"},
 	"bawn/internal/sandbox/seatbelt":              {"bawn/internal/policy", "bawn/internal/sandbox"},
+	"bawn/internal/watch":                         {},
 	"bawn/internal/sandbox/sandboxtest":           {"bawn/internal"},
 	"bawn/internal/session": {
 		"bawn/internal/policy", "bawn/internal/config", "bawn/internal/shell", "bawn/internal/approval", "bawn/internal/audit",
@@ -240,7 +241,7 @@ func TestHotPathIsLean(t *testing.T) {
 	modules := []string{
 		"bawn", "golang.org/x/sys", "golang.org/x/net/idna", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http2/hpack", "golang.org/x/text",
 		"github.com/pelletier/go-toml/v2/unstable", "github.com/pelletier/go-toml/v2/internal",
-		"mvdan.cc/sh/v3/syntax", parser,
+		"mvdan.cc/sh/v3/syntax", parser, "github.com/fsnotify/fsnotify",
 	}
 	for _, imp := range slices.Sorted(maps.Keys(deps)) {
 		if !standard(imp) && !slices.ContainsFunc(modules, func(m string) bool { return below(imp, m) }) {

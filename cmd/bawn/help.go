@@ -55,6 +55,18 @@ Examples:
 Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
 executable; 127 not found; 128+n ended by signal n.
 `
+	case "watch":
+		return `
+The flags are those of 'bawn run'; the command has no way to the network. Folders
+that tools fill (.git, node_modules, target…) are not watched, and what changes
+while the command runs does not start it again.
+
+Examples:
+  bawn watch -- go test ./...
+  bawn watch -C web -c 'npm run lint && npm test'
+
+Exit codes: 128+n ended by signal n; 125 bawn could not or would not run it.
+`
 	case "check":
 		return `
 Examples:
@@ -104,8 +116,8 @@ Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error. With
 func printCommandHelp(c command) {
 	fmt.Println(strings.TrimSpace("bawn " + c.name + " " + c.args))
 	switch c.name {
-	case "run":
-		fmt.Println("bawn run [flags] -c TEXT [ARG…]")
+	case "run", "watch":
+		fmt.Printf("bawn %s [flags] -c TEXT [ARG…]\n", c.name)
 	case "check":
 		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
 	}
@@ -114,7 +126,7 @@ func printCommandHelp(c command) {
 	var asJSON bool
 	var specs []flagSpec
 	switch c.name {
-	case "run":
+	case "run", "watch":
 		specs = f.specs()
 	case "check":
 		specs = append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)

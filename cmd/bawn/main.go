@@ -29,6 +29,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
+		{"watch", "[flags] -- CMD [ARG…]", "run it again whenever files change", watchCommand},
 		{"check", "[flags] ACTION OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"policy", "[flags]", "print what a run may do, and which file says so", policyCommand},
 		{"config", "[show|path|check|keys]", "print the settings that hold and where they come from", configCommand},

@@ -31,6 +31,7 @@ type runFlags struct {
 	publish     []session.Publish
 	profile     policy.Profile
 	noPrompt    bool
+	noEgress    bool
 	command     launch.Command // as it was given
 	terminal    *approval.TTY  // where questions are asked, once it is known
 }
@@ -72,6 +73,7 @@ func (f *runFlags) specs() []flagSpec {
 			f.publish = append(f.publish, p)
 			return err
 		}},
+		flagSpec{name: "--no-egress", help: "no way to the network, not even to allowed hosts", on: func() { f.noEgress = true }},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},

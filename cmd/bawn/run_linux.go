@@ -76,7 +76,9 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	way.ProxyOnly = launcher == linux.Bwrap
+	if way != nil {
+		way.ProxyOnly = launcher == linux.Bwrap
+	}
 	if !f.quiet {
 		s.notices(append(p.Warnings(), host.Warnings...))
 		if out.Stays.ID != "" {
@@ -136,6 +138,12 @@ func canGuard(f *runFlags, s *settings) bool {
 // egress is the run's way to the network. The host's own environment, or the
 // user's settings, say whether another proxy lies on it.
 func (f *runFlags) egress(s *settings) (*session.Egress, error) {
+	if f.noEgress {
+		if len(f.publish) > 0 {
+			return nil, &policy.RefusedError{What: "--publish", Why: "with --no-egress the command has no network", Lift: "leave out one of them"}
+		}
+		return nil, nil
+	}
 	e := &session.Egress{Publish: f.publish}
 	if !f.quiet {
 		e.Notice = func(line string) { warn("%s", line) }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"bawn/internal/sandbox"
+	"bawn/internal/watch"
+)
+
+// watchCommand runs a command again whenever files of the workspace change,
+// each time as `bawn run --no-egress` would (SPEC N9). What changes while it
+// runs does not start it again: most of that is its own doing.
+func watchCommand(args []string) int {
+	f := new(runFlags)
+	rest, err := parseFlags(args, f.specs())
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand([]string{"watch"})
+	case err != nil:
+		return usageError("watch", err)
+	case len(rest) == 0 && !f.hasShell:
+		return usageError("watch", errors.New("no command given: bawn watch [flags] -- CMD [ARG…]"))
+	}
+	root, err := sandbox.Workspace(f.workspace)
+	if err != nil {
+		return fail(err)
+	}
+	w, err := watch.New(root)
+	if err != nil {
+		return fail(err)
+	}
+	defer w.Close()
+	flags := args[:len(args)-len(rest)]
+	if n := len(flags); n > 0 && flags[n-1] == "--" {
+		flags = flags[:n-1]
+	}
+	run := append(append([]string{"run"}, flags...), "--no-egress", "--")
+	return watchLoop(w, f, root, append(run, rest...))
+}
+
+func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string) int {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	say := func(format string, a ...any) {
+		if !f.quiet {
+			warn("watch: "+format, a...)
+		}
+	}
+	for first := true; ; first = false {
+		start := time.Now()
+		code, stop, err := watchOnce(run, signals)
+		switch {
+		case err != nil:
+			return fail(err)
+		case stop != nil:
+			return signalled(stop)
+		case code == exitRefused && first:
+			return code // why has been said; a later change of the settings is for the person to mend
+		}
+		drain(w.Changes())
+		say("exit %d after %s; waiting for changes in %s (Ctrl-C ends)", code, shortTime(time.Since(start)), root)
+		select {
+		case path, ok := <-w.Changes():
+			if !ok {
+				return fail(w.Err())
+			}
+			say("%s changed", path)
+		case s := <-signals:
+			return signalled(s)
+		}
+	}
+}
+
+// watchOnce runs the command. stop is a signal that ended this process's wish
+// to go on; the command has had it too.
+func watchOnce(run []string, signals <-chan os.Signal) (code int, stop os.Signal, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, nil, err
+	}
+	cmd := exec.Command(self, run...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, nil, fmt.Errorf("run the command: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			stop = s
+			_ = cmd.Process.Signal(s) // typed at a terminal it came there by itself, and again does no harm
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return 0, nil, err
+			}
+			if code = cmd.ProcessState.ExitCode(); code < 0 {
+				code = exitRefused // bawn itself was killed
+			}
+			return code, stop, nil
+		}
+	}
+}
+
+func drain(c <-chan string) {
+	select {
+	case <-c:
+	default:
+	}
+}
+
+func signalled(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitRefused
+}
+
+// shortTime is a duration as a person reads it.
+func shortTime(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// watching starts `bawn watch` with its notices among the output.
+func (b *Box) watching(t *testing.T, args ...string) *running {
+	t.Helper()
+	words := append([]string{"-c", `exec "$0" "$@" 2>&1`, binary, "watch", "--launcher", b.Launcher}, b.Flags...)
+	cmd := exec.Command("sh", append(append(words, "--"), args...)...)
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	return begin(t, cmd)
+}
+
+// expectPart reads one line of output that has want in it.
+func (r *running) expectPart(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got, ok := <-r.lines:
+		if !ok || !strings.Contains(got, want) {
+			t.Fatalf("output line %q (more: %v), want %q in it", got, ok, want)
+		}
+	case <-time.After(patience):
+		t.Fatalf("no line with %q in time", want)
+	}
+}
+
+// A command runs at the start and again after each change, in the sandbox,
+// without a way to the network; its own changes do not start it again.
+func TestWatch(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, launcher string) {
+		b := New(t, launcher)
+		Write(t, b.Workspace+"/in", "one\n")
+		r := b.watching(t, "sh", "-c", `cat in; env | grep -ci _proxy= ; cp in out; touch "$HOME/.planted" 2>/dev/null; exit 3`)
+		r.expect(t, "one")
+		r.expect(t, "0")
+		r.expectPart(t, "watch: exit 3 after ")
+		Write(t, b.Workspace+"/node_modules/x", "not watched")
+		Write(t, b.Workspace+"/in", "two\n")
+		r.expectPart(t, "changed")
+		r.expect(t, "two")
+		r.expect(t, "0")
+		r.expectPart(t, "watch: exit 3 after ")
+		r.signal(t, syscall.SIGINT)
+		if code := r.code(t); code != 130 {
+			t.Errorf("exit %d after SIGINT", code)
+		}
+		if b.Sh(t, `env | grep -ci _proxy=`).Stdout == "0\n" {
+			t.Error("bawn run has no egress: the check above proves nothing")
+		}
+		if exists(b.Home + "/.planted") {
+			t.Error("it wrote outside the workspace")
+		}
+	})
+}
+
+// A signal while the command runs reaches it, and ends the watching after it.
+func TestWatchSignal(t *testing.T) {
+	b := New(t, "native")
+	r := b.watching(t, "sh", "-c", `trap 'echo caught; exit 7' TERM; echo ready; read x`)
+	r.expect(t, "ready")
+	r.signal(t, syscall.SIGTERM)
+	r.expect(t, "caught")
+	if code := r.code(t); code != 143 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// What cannot run at all is not waited for.
+func TestWatchRefused(t *testing.T) {
+	b := New(t, "native")
+	for _, args := range [][]string{{"watch"}, {"watch", "--no-such", "--", "true"}, {"watch", "-C", "/", "--", "true"}, {"watch", "--publish", "80", "--", "true"}} {
+		if r := b.Bawn(t, args...); r.Code != 125 || r.Stderr == "" {
+			t.Errorf("%q: exit %d, %q", args, r.Code, r.Stderr)
+		}
+	}
+}

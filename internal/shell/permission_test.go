@@ -125,17 +125,6 @@ func TestBypass(t *testing.T) {
 	}
 }
 
-func TestParseMode(t *testing.T) {
-	for m := AskMode; m <= Bypass; m++ {
-		if got, err := ParseMode(m.String()); got != m || err != nil {
-			t.Errorf("%v: %v, %v", m, got, err)
-		}
-	}
-	if m, err := ParseMode("Auto"); err == nil || m != AskMode {
-		t.Errorf("Auto: %v, %v", m, err)
-	}
-}
-
 // Adding a part never makes a verdict softer.
 func TestMorePartsAreNeverSofter(t *testing.T) {
 	text := rapid.SampledFrom([]string{"ls", "rm x", "git push", "curl x", "$X", "a (", "sort -o x y", "A=1", "ls > f", "eval x", "sh -c 'curl y'", "git status"})

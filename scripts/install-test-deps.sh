@@ -35,6 +35,9 @@ want ip iproute2
 want dbus-daemon dbus-daemon
 want dbus-send dbus-bin
 want pgrep procps
+want zsh zsh
+want fish fish
+want groff groff-base
 want setpriv util-linux
 want mkfs.ext4 e2fsprogs
 [ -e /usr/include/stdio.h ] || need="$need libc6-dev"

@@ -107,10 +107,45 @@ asks at the terminal. Where nobody can be asked --hash names the content.
 Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error. With
 --json, which only shows, 0 or 125.
 `
+	case "completion":
+		return `
+  bash    source <(bawn completion bash)                   in ~/.bashrc
+  zsh     bawn completion zsh > "${fpath[1]}/_bawn"         once
+  fish    bawn completion fish > ~/.config/fish/completions/bawn.fish
+  man     bawn completion man | man -l -                   the manual page
+
+Exit codes: 0; 125 for another word.
+`
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"
 	}
 	return ""
+}
+
+// flagsOf are the flags of a command, for its help, its completion and its
+// manual; they set nothing that lasts.
+func flagsOf(command string) []flagSpec {
+	f := new(runFlags)
+	var asJSON bool
+	switch command {
+	case "run", "watch":
+		return f.specs()
+	case "check":
+		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
+	case "import":
+		return new(importFlags).specs()
+	case "policy":
+		return append(f.policySpecs(), policyFlags(&asJSON, new(bool))...)
+	case "config":
+		return configSpecs(f, &asJSON)
+	case "trust":
+		return new(trustFlags).specs()
+	case "env":
+		return append(f.folderSpecs(), jsonFlag(&asJSON))
+	case "doctor":
+		return []flagSpec{jsonFlag(&asJSON)}
+	}
+	return nil
 }
 
 func printCommandHelp(c command) {
@@ -122,27 +157,7 @@ func printCommandHelp(c command) {
 		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
 	}
 	fmt.Printf("    %s\n", c.summary)
-	f := new(runFlags)
-	var asJSON bool
-	var specs []flagSpec
-	switch c.name {
-	case "run", "watch":
-		specs = f.specs()
-	case "check":
-		specs = append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
-	case "import":
-		specs = new(importFlags).specs()
-	case "policy":
-		specs = append(f.policySpecs(), policyFlags(&asJSON, new(bool))...)
-	case "config":
-		specs = configSpecs(f, &asJSON)
-	case "trust":
-		specs = new(trustFlags).specs()
-	case "env":
-		specs = append(f.folderSpecs(), jsonFlag(&asJSON))
-	case "doctor":
-		specs = []flagSpec{jsonFlag(&asJSON)}
-	}
+	specs := flagsOf(c.name)
 	if len(specs) > 0 {
 		fmt.Println()
 	}

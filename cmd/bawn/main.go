@@ -37,6 +37,7 @@ func commands() []command {
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
+		{"completion", "bash|zsh|fish|man", "print the completion for a shell, or the manual", completionCommand},
 		{"version", "", "print the version", versionCommand},
 		{"help", "[COMMAND]", "explain a command", helpCommand},
 	}

@@ -107,6 +107,7 @@ var arrows = map[string][]string{
 	"bawn/internal/sandbox/linux/filter/internal": {"bawn/internal/sandbox/linux/filter/internal"},
 	"bawn/internal/sandbox/seatbelt":              {"bawn/internal/policy", "bawn/internal/sandbox"},
 	"bawn/internal/watch":                         {},
+	"bawn/packaging":                              {},
 	"bawn/internal/sandbox/sandboxtest":           {"bawn/internal"},
 	"bawn/internal/session": {
 		"bawn/internal/policy", "bawn/internal/config", "bawn/internal/shell", "bawn/internal/approval", "bawn/internal/audit",

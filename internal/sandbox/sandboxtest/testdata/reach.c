@@ -235,6 +235,9 @@ int main(int argc, char **argv) {
 	alone("fscrypt-add", ioctl(open(dir, O_RDONLY), 0xc0506617, zero)); // FS_IOC_ADD_ENCRYPTION_KEY
 	alone("fscrypt-remove", ioctl(open(dir, O_RDONLY), 0xc0406618, zero));
 	alone("fscrypt-remove-all", ioctl(open(dir, O_RDONLY), 0xc0406619, zero));
+	alone("cifs-integrity", ioctl(open(dir, O_RDONLY), 0xcf04, zero)); // CIFS_IOC_SET_INTEGRITY
+	alone("cifs-keys", ioctl(open(dir, O_RDONLY), 0xc03acf08, zero)); // _IOWR(0xCF, 8): CIFS_DUMP_KEY
+	alone("fs-shutdown", ioctl(-1, 0x8004587d, zero)); // FS_IOC_SHUTDOWN, of no file
 	snprintf(file, sizeof file, "%s/caps", dir);
 	close(open(file, O_CREAT | O_WRONLY, 0755));
 	alone("file-caps", setxattr(file, "security.capability", "\1\0\0\2\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, 0));

@@ -100,13 +100,14 @@ func Base() Filter {
 					when(Errno(eperm), is(1, tiocsti, tioclinux, tioccons, tiocsetd,
 						fscryptAddKey, fscryptRemoveKey, fscryptRemoveKeyAll,
 						btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy,
-						btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2, ocfs2Reflink)),
-					when(Errno(eperm), bits(1, ioctlType, bcachefs)),
+						btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2, ocfs2Reflink, fsShutdown)),
+					when(Errno(eperm), bits(1, ioctlType, bcachefs, cifs)),
 				},
 				Otherwise: Allow,
 				Why: "types into the user's terminal (A94, A95), takes the console's output, " +
 					"loads line disciplines, a series of kernel exploits, " +
-					"locks the user's encrypted folders on the host, or copies a subvolume with all that mounts hide in it, " +
+					"locks the user's encrypted folders on the host, reads the keys of a network mount, " +
+					"stops a whole file system, or copies a subvolume with all that mounts hide in it, " +
 					"under a name that nobody judged",
 			},
 

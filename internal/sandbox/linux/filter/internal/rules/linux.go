@@ -47,6 +47,14 @@ const (
 	bcachefs            = 0xbc00 // type byte of all its commands: subvolumes and administration
 	ioctlType           = 0xff00
 
+	// fs/smb/client/cifs_ioctl.h: type byte of all its commands. They give out
+	// the session's keys, send queries and changes under the mount's account,
+	// and do not look whether the mount is read-only.
+	cifs = 0xcf00
+
+	// FS_IOC_SHUTDOWN of ext4, xfs, f2fs and others, CIFS_IOC_SHUTDOWN
+	fsShutdown = 0x8004587d
+
 	// linux/personality.h
 	perLinux32      = 0x0000008
 	uname26         = 0x0020000

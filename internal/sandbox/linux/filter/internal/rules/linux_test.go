@@ -44,6 +44,8 @@ func TestConstantsEqualXSys(t *testing.T) {
 		{"BTRFS_IOC_SNAP_CREATE_V2", btrfsSnapCreateV2, btrfs(23)},
 		{"BTRFS_IOC_SUBVOL_CREATE_V2", btrfsSubvolCreateV2, btrfs(24)},
 		{"BTRFS_IOC_SNAP_DESTROY_V2", btrfsSnapDestroyV2, btrfs(63)},
+		{"type byte of CIFS_IOC_SET_INTEGRITY", cifs, 0xcf04 & ioctlType},
+		{"FS_IOC_SHUTDOWN", fsShutdown, 2<<30 | 4<<16 | 'X'<<8 | 125},
 		{"AF_UNIX", afUnix, unix.AF_UNIX},
 		{"AF_INET", afInet, unix.AF_INET},
 		{"AF_INET6", afInet6, unix.AF_INET6},

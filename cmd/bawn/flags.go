@@ -98,21 +98,9 @@ func findFlag(name string, specs []flagSpec) *flagSpec {
 
 // suggestion names the nearest known word, if one is near.
 func suggestion(word string, known []string) string {
-	// A single letter is near to every other one.
-	best, dist := "", 3
-	if len(strings.TrimLeft(word, "-")) == 1 {
-		dist = 1
-	}
-	for _, k := range known {
-		if d := distance(word, k); d < dist {
-			best, dist = k, d
-		}
-	}
+	best := config.Nearest(word, known)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
-
-// distance is how many letters apart two words are.
-func distance(a, b string) int { return config.Edits(a, b) }

@@ -201,10 +201,12 @@ func notFoundHint(f *runFlags, name string, code int) string {
 		return ""
 	}
 	if f.bareMode {
+		var modes []string
 		for m := policy.ReadOnlyMode; m <= policy.DangerFullAccess; m++ {
-			if distance(strings.ToLower(name), m.String()) <= 2 {
-				return "; did you mean --sandbox " + m.String() + "?"
-			}
+			modes = append(modes, m.String())
+		}
+		if m := config.Nearest(strings.ToLower(name), modes); m != "" {
+			return "; did you mean --sandbox " + m + "?"
 		}
 	}
 	if strings.ContainsAny(name, " \t\n;|&<>$") && !strings.HasPrefix(name, "/") {

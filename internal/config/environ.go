@@ -29,7 +29,7 @@ func parseEnviron(sc scope, environ []string) (values, []string, error) {
 			if slices.Contains(otherVariables[:], name) {
 				continue
 			}
-			if n := nearest(name, envNames()); n != "" {
+			if n := Nearest(name, envNames()); n != "" {
 				return out, nil, &Error{File: shown(name), Text: fmt.Sprintf("unknown variable; did you mean %s?", n)}
 			}
 			warnings = append(warnings, "the variable "+shown(name)+" means nothing to bawn")

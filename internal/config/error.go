@@ -132,38 +132,56 @@ func unsafeRune(r rune) bool {
 // shown is a name as it may be printed.
 func shown(s string) string { return string(runes([]byte(s))) }
 
-// nearest names the known word that is most like the given one, if one is.
-func nearest(word string, known []string) string {
-	best, dist := "", 1+min(3, (len(word)+1)/3)
+// Nearest names the known word that is most like the given one, "" if none is:
+// a few letters differ, and the fewer the shorter the word.
+func Nearest(word string, known []string) string {
+	best, dist := "", len(word)+1
 	for _, k := range known {
-		if d := Edits(word, k); d < dist {
+		if d := edits(word, k); d < dist && d <= maxEdits(word, k) {
 			best, dist = k, d
 		}
 	}
 	return best
 }
 
-// Edits counts the letters to insert, remove or change between two words. Long
-// words are near to nothing.
-func Edits(a, b string) int {
+// maxEdits is how many letters of a word may be wrong. What stands before the
+// last mark that two names share is no sign that the rest was meant, so
+// BAWN_FOO is not near to BAWN_TMP.
+func maxEdits(word, known string) int {
+	shared := 0
+	for i := 0; i < len(word) && i < len(known) && word[i] == known[i]; i++ {
+		if strings.IndexByte("._-", word[i]) >= 0 {
+			shared = i + 1
+		}
+	}
+	return min(3, (len(word)-shared+2)/4)
+}
+
+// edits counts the letters to insert, remove, change or swap with their
+// neighbour between two words. Long words are near to nothing.
+func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before []int // the row above the one above
+	above := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
 	}
 	for i := range len(a) {
-		diag := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			d := diag
+			d := above[j]
 			if a[i] != b[j] {
 				d++
 			}
-			diag = row[j+1]
-			row[j+1] = min(d, row[j]+1, diag+1)
+			row[j+1] = min(d, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, above = above, row
 	}
-	return row[len(b)]
+	return above[len(b)]
 }

@@ -101,18 +101,46 @@ func TestErrorIsPrintable(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	known := []string{"allowed_domains", "denied_domains", "tmp", "sandbox.tmp", "sandbox.proxy", "BAWN_TMP", "BAWN_GUARD", "log", "run", "-q", "--tier", "env_keep"}
 	for _, tt := range []struct{ word, want string }{
 		{"alowed_domains", "allowed_domains"},
 		{"allowed_domain", "allowed_domains"},
+		{"allowde_domains", "allowed_domains"},
 		{"deniedDomains", "denied_domains"},
-		{"x", ""},
+		{"denied_hosts", ""},
 		{"tmp", "tmp"},
+		{"tpm", "tmp"},
+		{"temp", "tmp"},
+		{"t", ""},
+		{"tap", "tmp"},
+		{"tab", ""},
+		{"ls", ""},
+		{"lg", "log"},
+		{"rn", "run"},
+		{"rnu", "run"},
+		{"ruin", "run"},
+		{"rain", ""},
+		{"x", ""},
+		{"", ""},
+		{"-x", ""},
+		{"--", ""},
+		{"-qC", "-q"},
+		{"--tire", "--tier"},
+		{"--time", ""},
+		{"sandbox.foo", ""},
+		{"sandbox.tmpp", "sandbox.tmp"},
+		{"sandbox.prox", "sandbox.proxy"},
+		{"BAWN_FOO", ""},
+		{"BAWN_TPM", "BAWN_TMP"},
+		{"BAWN_GAURD", "BAWN_GUARD"},
+		{"env_kept", ""},
+		{"env_kep", "env_keep"},
+		{"env_list", ""},
 		{"something_else", ""},
 		{strings.Repeat("a", 1000), ""},
 	} {
-		known := []string{"allowed_domains", "denied_domains", "tmp"}
-		if got := nearest(tt.word, known); got != tt.want {
-			t.Errorf("nearest(%q) = %q, want %q", tt.word, got, tt.want)
+		if got := Nearest(tt.word, known); got != tt.want {
+			t.Errorf("Nearest(%q) = %q, want %q", tt.word, got, tt.want)
 		}
 	}
 }

@@ -196,10 +196,10 @@ func keyHint(path string) string {
 		}
 		all = append(all, keys[i].Path())
 	}
-	if n := nearest(name, here); n != "" {
+	if n := Nearest(name, here); n != "" {
 		return "; did you mean " + n + "?"
 	}
-	if n := nearest(path, all); n != "" {
+	if n := Nearest(path, all); n != "" {
 		return "; did you mean " + n + "?"
 	}
 	return ""

@@ -79,7 +79,7 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 		}
 		if k == &keys[keyUnprotect] && !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
 			// Taken as a file's name a slip would lift nothing.
-			if n := nearest(text, nameIDs[:]); n != "" || strings.HasPrefix(text, "git.") {
+			if n := Nearest(text, nameIDs[:]); n != "" || strings.HasPrefix(text, "git.") {
 				return it, fmt.Errorf("%q is no protected name%s; a file of that name is ./%s", text, didYouMean(text, nameIDs[:]), text)
 			}
 		}
@@ -122,7 +122,7 @@ func checkWord(k *Key, text string) error {
 }
 
 func didYouMean(word string, known []string) string {
-	if n := nearest(word, known); n != "" {
+	if n := Nearest(word, known); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""

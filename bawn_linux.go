@@ -40,8 +40,6 @@ type sandboxed struct {
 
 	mu      sync.Mutex
 	process sandbox.Process // nil before the boundary stands and after the end
-	closed  bool
-	reads   sync.WaitGroup // calls of Next
 }
 
 func startSandboxed(j job) (running, error) {
@@ -125,14 +123,6 @@ type watchedProcess struct {
 }
 
 func (p watchedProcess) Next() (sandbox.Event, error) {
-	p.s.mu.Lock()
-	if p.s.closed {
-		p.s.mu.Unlock()
-		return sandbox.Event{}, os.ErrClosed
-	}
-	p.s.reads.Add(1)
-	p.s.mu.Unlock()
-	defer p.s.reads.Done()
 	ev, err := p.Process.Next()
 	if err == nil && ev.Kind == sandbox.EventStarted {
 		close(p.s.started)
@@ -140,13 +130,11 @@ func (p watchedProcess) Next() (sandbox.Event, error) {
 	return ev, err
 }
 
-// Close ends the sandbox before it lets go of its descriptors: a Signal or a
-// Next that came later would reach one that is another sandbox's by then.
+// Close ends the sandbox; signals find it gone from then on.
 func (p watchedProcess) Close() error {
 	p.s.mu.Lock()
-	p.s.process, p.s.closed = nil, true
+	p.s.process = nil
 	p.s.mu.Unlock()
-	p.Kill() // a Next that still waits sees the end
-	p.s.reads.Wait()
+	p.Kill()
 	return p.Process.Close()
 }

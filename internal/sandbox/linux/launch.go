@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -89,10 +91,16 @@ type process struct {
 	spec    int      // the Spec file, until it is described
 	stderr  *os.File // bwrap's own messages
 	pending []sandbox.Event
-	local   []uint16 // Spec.Net.Local
-	bwrap   bool     // pid is bubblewrap, and its child pid 1
-	done    bool
+	local   []uint16      // Spec.Net.Local
+	bwrap   bool          // pid is bubblewrap, and its child pid 1
 	ended   chan struct{} // closed by Close
+
+	// Numbers of descriptors and processes are given out anew: a call that
+	// came after Close would reach another sandbox, or another's process.
+	mu      sync.RWMutex // held for reading while control and pid are used
+	closing atomic.Bool
+	closed  bool // control is no longer ours
+	reaped  bool // nor is pid
 }
 
 // child describes the launcher's process.
@@ -254,6 +262,11 @@ func (p *process) Next() (sandbox.Event, error) {
 }
 
 func (p *process) read() (sandbox.Event, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return sandbox.Event{}, os.ErrProcessDone
+	}
 	buf := make([]byte, 8<<10)
 	oob := make([]byte, unix.CmsgSpace(4*(stage.MaxLocal+16)))
 	for {
@@ -270,26 +283,36 @@ func (p *process) read() (sandbox.Event, error) {
 	}
 }
 
-// Signal implements sandbox.Process.
-func (p *process) Signal(sig int) error {
-	_, err := unix.Write(p.control, []byte{stage.MsgSignal, byte(sig)})
+// tell sends a message to the stage.
+func (p *process) tell(msg ...byte) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return os.ErrProcessDone
+	}
+	_, err := unix.Write(p.control, msg)
 	return err
 }
+
+// Signal implements sandbox.Process.
+func (p *process) Signal(sig int) error { return p.tell(stage.MsgSignal, byte(sig)) }
 
 // Connect implements sandbox.Process.
 func (p *process) Connect(port uint16) error {
-	_, err := unix.Write(p.control, []byte{stage.MsgConnect, byte(port >> 8), byte(port)})
-	return err
+	return p.tell(stage.MsgConnect, byte(port>>8), byte(port))
 }
 
 // Ack implements sandbox.Process.
-func (p *process) Ack() error {
-	_, err := unix.Write(p.control, []byte{stage.MsgTTY})
-	return err
-}
+func (p *process) Ack() error { return p.tell(stage.MsgTTY) }
 
 // Kill implements sandbox.Process.
-func (p *process) Kill() { _ = unix.Kill(p.pid, unix.SIGKILL) }
+func (p *process) Kill() {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if !p.reaped {
+		_ = unix.Kill(p.pid, unix.SIGKILL)
+	}
+}
 
 // Wait implements sandbox.Process. The pid stays taken until Close.
 func (p *process) Wait() {
@@ -299,17 +322,25 @@ func (p *process) Wait() {
 
 // Close implements sandbox.Process.
 func (p *process) Close() error {
-	if p.done {
+	if p.closing.Swap(true) {
 		return nil
 	}
-	p.done = true
-	unix.Close(p.control) // a stage that still runs ends on this
+	// A stage that still runs ends on this, and so does a call that waits.
+	_ = unix.Shutdown(p.control, unix.SHUT_RDWR)
+	p.mu.Lock()
+	p.closed = true
+	unix.Close(p.control)
+	p.mu.Unlock()
+	p.Wait() // Kill may end it meanwhile
+	p.mu.Lock()
+	p.reaped = true
 	var st unix.WaitStatus
 	for {
 		if _, err := unix.Wait4(p.pid, &st, 0, nil); err != unix.EINTR {
 			break
 		}
 	}
+	p.mu.Unlock()
 	if p.stderr != nil {
 		p.stderr.Close()
 	}

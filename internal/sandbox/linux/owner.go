@@ -17,6 +17,11 @@ const maxOwners = 4096
 // Owner implements sandbox.Process: it finds the socket with this local
 // address in the sandbox's network namespace, and the process that holds it.
 func (p *process) Owner(peer netip.AddrPort) (pid int, command string) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.reaped {
+		return 0, ""
+	}
 	root := "/proc/" + strconv.Itoa(p.pid)
 	inside := p.pid
 	if c := children(p.pid); p.bwrap && len(c) > 0 {

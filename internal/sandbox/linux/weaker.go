@@ -229,7 +229,13 @@ type weakerProcess struct {
 }
 
 // Kill implements sandbox.Process.
-func (p weakerProcess) Kill() { _ = unix.Shutdown(p.control, unix.SHUT_RDWR) }
+func (p weakerProcess) Kill() {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if !p.closed {
+		_ = unix.Shutdown(p.control, unix.SHUT_RDWR)
+	}
+}
 
 // Close implements sandbox.Process.
 func (p weakerProcess) Close() error {

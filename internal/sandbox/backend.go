@@ -73,7 +73,7 @@ type Event struct {
 type NameEvent struct {
 	Allowed bool   // watched only
 	PID     int    // in the sandbox
-	Command string // the thread's name, of at most 15 bytes
+	Command string // the thread's name: text from inside, of at most 64 bytes
 	Op      string
 	Path    string
 	Rule    policy.Rule

@@ -4,11 +4,14 @@ package linux
 
 import (
 	"encoding/hex"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"bawn/internal/sandbox/linux/guard"
 )
 
 // maxOwners bounds how many processes of a sandbox are looked at.
@@ -52,12 +55,23 @@ func (p *process) Owner(peer netip.AddrPort) (pid int, command string) {
 		}
 		for _, fd := range fds {
 			if l, err := os.Readlink(dir + "/fd/" + fd.Name()); err == nil && l == want {
-				name, _ := os.ReadFile(dir + "/comm")
-				return queue[n], strings.TrimSuffix(string(name), "\n")
+				return queue[n], name(dir)
 			}
 		}
 	}
 	return 0, ""
+}
+
+// name is what the process with this folder in /proc is called.
+func name(dir string) string {
+	comm, _ := os.ReadFile(dir + "/comm")
+	exe, _ := os.Readlink(dir + "/exe")
+	var line []byte
+	if f, err := os.Open(dir + "/cmdline"); err == nil {
+		line, _ = io.ReadAll(io.LimitReader(f, 4096))
+		f.Close()
+	}
+	return guard.FullName(strings.TrimSuffix(string(comm), "\n"), exe, line)
 }
 
 // children are the processes that pid started and has not waited for.

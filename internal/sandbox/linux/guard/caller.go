@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -159,15 +158,6 @@ func (w *worker) adoptUmask() {
 		unix.Umask(u)
 		w.umask = u
 	}
-}
-
-// command is the calling thread's name.
-func (w *worker) command() string {
-	text, err := w.procRead("comm", w.text[:])
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(string(text), "\n")
 }
 
 // terminal opens the caller's controlling terminal: /dev/tty would be the

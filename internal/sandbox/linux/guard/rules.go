@@ -132,7 +132,7 @@ type Rules interface {
 type Event struct {
 	PID     int    // of the thread that called
 	TGID    int    // of its process
-	Command string // the thread's name as the kernel has it, up to 15 bytes
+	Command string // the thread's name, see FullName
 	Op      Op
 	Path    string // in the sandbox
 	Allowed bool   // watched only

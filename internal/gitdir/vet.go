@@ -2,6 +2,7 @@ package gitdir
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -20,22 +21,49 @@ type Vetting struct {
 	Lifted func(key string) bool
 }
 
-// KeyError names the entry for which VetConfig refuses a text.
-type KeyError struct {
+// RefusedKey is one entry for which VetConfig refuses a text.
+type RefusedKey struct {
 	Line int
 	Name string // as git config --list prints it
 	Key  string // section.key in lower case, without a subsection: what a user lifts
 	Why  string
 }
 
-func (e *KeyError) Error() string {
-	return fmt.Sprintf("git config line %d: %q %s", e.Line, e.Name, e.Why)
+// KeysError names the entries for which VetConfig refuses a text: the first
+// few of them.
+type KeysError struct {
+	Keys []RefusedKey
+	More int // entries that are not named
+}
+
+const (
+	maxKeys  = 5  // entries that are named
+	maxShown = 80 // bytes of one name
+)
+
+func (e *KeysError) Error() string {
+	var b strings.Builder
+	b.WriteString("git config ")
+	for i, k := range e.Keys {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		name := strconv.QuoteToASCII(k.Name) // a subsection is any text
+		if len(name) > maxShown {
+			name = name[:maxShown-4] + `..."`
+		}
+		fmt.Fprintf(&b, "line %d: %s %s", k.Line, name, k.Why)
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
 }
 
 // VetConfig says whether a command may write text as a git config file: each
 // entry must be in a list of keys that run nothing, read no further config
 // and lead git to no place that the command may fill unseen. It returns a
-// KeyError, a SyntaxError for a text that git would not read, or an error
+// KeysError, a SyntaxError for a text that git would not read, or an error
 // that wraps ErrLimit.
 func VetConfig(text []byte, v Vetting) error {
 	if len(text) > maxConfig {
@@ -49,6 +77,7 @@ func VetConfig(text []byte, v Vetting) error {
 	for i := range v.Old {
 		old[v.Old[i].identity()] = struct{}{}
 	}
+	var refused KeysError
 	for i := range entries {
 		e := &entries[i]
 		if _, ok := old[e.identity()]; ok {
@@ -58,9 +87,16 @@ func VetConfig(text []byte, v Vetting) error {
 		if v.Lifted != nil && v.Lifted(key) {
 			continue
 		}
-		if why := v.refuse(e); why != "" {
-			return &KeyError{Line: e.Line, Name: e.Name(), Key: key, Why: why}
+		switch why := v.refuse(e); {
+		case why == "":
+		case len(refused.Keys) < maxKeys:
+			refused.Keys = append(refused.Keys, RefusedKey{Line: e.Line, Name: e.Name(), Key: key, Why: why})
+		default:
+			refused.More++
 		}
+	}
+	if len(refused.Keys) > 0 {
+		return &refused
 	}
 	return nil
 }

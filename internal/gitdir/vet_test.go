@@ -37,8 +37,13 @@ func TestVetConfigKeys(t *testing.T) {
 		for _, value := range values {
 			text := head + "\n\t" + name[last+1:] + " = \"" + value + "\"\n"
 			err := VetConfig([]byte(text), Vetting{})
-			var key *KeyError
-			if !errors.As(err, &key) || key.Line != 2 || key.Name != name || key.Key != name[:first]+name[last:] || key.Why == "" {
+			var keys *KeysError
+			if !errors.As(err, &keys) || len(keys.Keys) != 1 || keys.More != 0 {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			key := keys.Keys[0]
+			if key.Line != 2 || key.Name != name || key.Key != name[:first]+name[last:] || key.Why == "" {
 				t.Errorf("%q: %v", text, err)
 				continue
 			}
@@ -311,5 +316,19 @@ func TestPointerFor(t *testing.T) {
 	}
 	if _, ok := PointerFor(base+"/ws/w", linked, func(string) bool { return false }); ok {
 		t.Error("an unguarded git directory is named")
+	}
+}
+
+// All that is refused is named, as far as a line has room.
+func TestVetConfigNamesAll(t *testing.T) {
+	err := VetConfig([]byte("[core]\n\tfsmonitor = x\n\tbare = false\n\tsshCommand = y\n"), Vetting{})
+	want := `git config line 2: "core.fsmonitor" may not be set to this value by a sandboxed command; line 4: "core.sshcommand" may not be set by a sandboxed command`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	text := "[x \"" + strings.Repeat("\x1b\u00e9", 1000) + "\"]\n" + strings.Repeat("\ty = z\n", 1000)
+	err = VetConfig([]byte(text), Vetting{})
+	if err == nil || !strings.HasSuffix(err.Error(), "; and 995 more") || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%v", err)
 	}
 }

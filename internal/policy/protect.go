@@ -132,8 +132,13 @@ func NameRule(id, text string) Rule {
 	return Rule{
 		ID:   "name:" + id,
 		Text: text + ": a change would run code or widen permissions outside the sandbox",
-		Lift: "make the change outside the sandbox, or unprotect \"" + id + "\" in " + UserFile,
+		Lift: NameLift(id),
 	}
+}
+
+// NameLift is the way out of a refusal that these ids lift together.
+func NameLift(ids ...string) string {
+	return `make the change outside the sandbox, or unprotect "` + strings.Join(ids, `", "`) + `" in ` + UserFile
 }
 
 // WatchRule is the reason for which a written name is reported.

@@ -4,6 +4,8 @@ package sandboxtest
 
 import (
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,6 +40,35 @@ func TestC5_WholeNamesInDenials(t *testing.T) {
 		r = b.Run(t, "./a-client-with-a-long-name")
 		if !strings.Contains(r.Stderr, "denied denied.test:80 to a-client-with-a-long-name: ") {
 			t.Errorf("%s", r.Stderr)
+		}
+	})
+}
+
+// F2: every setting of git that was refused is named, in one text or in
+// several, and what the denial says to lift lifts just that.
+func TestF2_RefusedSettingsAreNamed(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		git(t, b, "init", "-q", ".")
+		const one, other = "git config core.fsmonitor ./x", "git config core.sshCommand ./y"
+		r := b.Sh(t, one+"; "+other+"; exit 3")
+		lift := regexp.MustCompile(`unprotect "(git\.config:core\.[a-z]+)" in `)
+		var ids []string
+		for _, m := range lift.FindAllStringSubmatch(r.Stderr, -1) {
+			ids = append(ids, m[1])
+		}
+		if !slices.Equal(ids, []string{"git.config:core.fsmonitor", "git.config:core.sshcommand"}) {
+			t.Fatalf("%q is to be lifted: %s", ids, r.Stderr)
+		}
+		r = b.Sh(t, `printf '[core]\nbare = false\nfsmonitor = ./x\n[core]\nsshCommand = ./y\n' >new; mv new .git/config; exit 3`)
+		if !strings.Contains(r.Stderr, `"core.fsmonitor" may`) || !strings.Contains(r.Stderr, `"core.sshcommand" may`) ||
+			!strings.Contains(r.Stderr, `unprotect "git.config:core.fsmonitor", "git.config:core.sshcommand" in `) {
+			t.Errorf("%s", r.Stderr)
+		}
+		b.settings(t, "[sandbox]\n"+`unprotect = ["`+ids[0]+`"]`)
+		b.Sh(t, one).OK(t)
+		if r := b.Sh(t, other); r.Code == 0 || !strings.Contains(r.Stderr, ids[1]) {
+			t.Errorf("%+v", r)
 		}
 	})
 }

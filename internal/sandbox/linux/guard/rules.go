@@ -108,7 +108,8 @@ type Verdict struct {
 	Errno unix.Errno
 	// Rule is the reason. An allowed call with a Rule is reported as watched.
 	Rule policy.Rule
-	// Vet judges the content of the file; an error is a denial with its text.
+	// Vet judges the content of the file; an error is a denial with its text,
+	// and with the way out of a LiftError.
 	Vet func(content []byte) error
 	// MaxSize bounds what Vet is given, in bytes; a larger file is denied.
 	// More than 1 MiB is taken as 1 MiB, 0 as an empty file.
@@ -118,6 +119,16 @@ type Verdict struct {
 	Content []byte
 	Replace bool
 }
+
+// LiftError is a refusal by Vet that has a narrower way out than the Rule.
+type LiftError struct {
+	Err  error
+	Lift string
+}
+
+func (e *LiftError) Error() string { return e.Err.Error() }
+
+func (e *LiftError) Unwrap() error { return e.Err }
 
 // Rules decides. While Check runs no call inside can make, move or link a name
 // anywhere, so what it finds out about the directory, or about several names

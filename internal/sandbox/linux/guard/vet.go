@@ -4,6 +4,7 @@ package guard
 
 import (
 	"bytes"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,6 +38,9 @@ func (w *worker) vet(c *Call, v Verdict, obj int) ([]byte, unix.Errno) {
 	// What is judged and what is written are the same bytes, whatever Vet does
 	// to its argument.
 	if e := v.Vet(bytes.Clone(content)); e != nil {
+		if l := (*LiftError)(nil); errors.As(e, &l) {
+			v.Rule.Lift = l.Lift
+		}
 		return nil, w.deny(c, v, e.Error())
 	}
 	w.watched(c, v)

@@ -51,7 +51,7 @@ func (t *teller) note(e guard.Event) {
 	if e.Allowed && !strings.HasPrefix(e.Rule.ID, "watch:") {
 		return // git's config, seen and found harmless
 	}
-	key := e.Rule.ID + "\x00" + e.Path
+	key := e.Rule.ID + "\x00" + e.Path + "\x00" + e.Reason // one file may be refused for several
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended || t.told[key] || len(t.told) >= maxTold {

@@ -3,7 +3,9 @@
 package rules
 
 import (
+	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -192,7 +194,29 @@ func (r *rules) vetConfig(dir string, old []gitdir.Entry) func([]byte) error {
 		Local:    func(path string) bool { return r.localRemote(dir, path) },
 		Lifted:   func(key string) bool { return r.lifted[LiftConfig+":"+key] },
 	}
-	return func(content []byte) error { return gitdir.VetConfig(content, v) }
+	return func(content []byte) error { return liftOfKeys(gitdir.VetConfig(content, v)) }
+}
+
+// maxLiftedKey bounds a key that is told as what to lift, in bytes.
+const maxLiftedKey = 64
+
+// liftOfKeys adds to a refusal of single keys what lifts these alone, if all
+// of them are known.
+func liftOfKeys(err error) error {
+	var refused *gitdir.KeysError
+	if !errors.As(err, &refused) || refused.More > 0 {
+		return err
+	}
+	var ids []string
+	for _, k := range refused.Keys {
+		if len(k.Key) > maxLiftedKey {
+			return err
+		}
+		if id := LiftConfig + ":" + k.Key; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return &guard.LiftError{Err: err, Lift: policy.NameLift(ids...)}
 }
 
 // localRemote: a push to a repository on this machine runs the hooks in it, so

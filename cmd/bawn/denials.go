@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +39,25 @@ func printDenials(r session.Result) {
 			way = " (rule at " + o.String() + ")" + way
 		}
 		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, way)
+	}
+}
+
+// printUnreached says which allowed hosts could not be connected to: a client
+// may hide the answer that says so.
+func printUnreached(r session.Result) {
+	for i, u := range r.Unreached {
+		if i == maxDenialLines {
+			warn("and %d more hosts that could not be reached", len(r.Unreached)-i)
+			return
+		}
+		at, times := u.At.Host.String(), ""
+		if u.At.Port != 0 {
+			at = net.JoinHostPort(at, strconv.Itoa(int(u.At.Port)))
+		}
+		if u.Count > 1 {
+			times = " (" + strconv.Itoa(u.Count) + " times)"
+		}
+		warn("could not reach %s%s: %s; it is allowed", at, times, u.Cause)
 	}
 }
 

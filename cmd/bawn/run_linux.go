@@ -101,6 +101,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	printUnheld(res)
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
+		printUnreached(res)
 	}
 	if !f.quiet && (res.Code != 0 || session.IsTerminal(os.Stderr)) {
 		printWatched(res)

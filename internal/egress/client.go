@@ -166,7 +166,7 @@ func (p *Proxy) serveFixed(c net.Conn, r Request) {
 	defer cancel()
 	s, err := p.dialAddrs(ctx, r.Connect, []netip.AddrPort{target})
 	if err != nil {
-		f.end(0, 0, err)
+		f.fail(err)
 		reset(c)
 		return
 	}

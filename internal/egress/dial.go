@@ -32,6 +32,12 @@ func (f *flow) end(up, down int64, err error) {
 	f.p.record(e)
 }
 
+// fail records the end of a request for which no connection came about.
+func (f *flow) fail(err error) {
+	f.event.Unreached = unreached(err)
+	f.end(0, 0, err)
+}
+
 // decide asks for the verdict on r; it does not record it.
 func (p *Proxy) decide(ctx context.Context, r Request) policy.Decision {
 	if p.o.Decide == nil {
@@ -75,7 +81,7 @@ func (p *Proxy) dialDecided(ctx context.Context, r Request, start time.Time, d p
 		c, err = p.dialAddrs(ctx, r.Connect, addrs)
 	}
 	if err != nil {
-		f.end(0, 0, err)
+		f.fail(err)
 		return nil, f, err
 	}
 	if via == nil {

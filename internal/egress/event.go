@@ -65,6 +65,9 @@ type Event struct {
 	Up, Down int64          // bytes from and to the client
 	// Err says what went wrong, "" if nothing: one printable line (see Line).
 	Err string
+	// Unreached says in a few words why no connection came about, "" if one
+	// did: a printable line too.
+	Unreached string
 }
 
 // Complete reports whether nothing more will be told about the request: of

@@ -230,7 +230,7 @@ func (p *Proxy) dialUpstream(ctx context.Context, via *hop, r Request) (*reader,
 	d := net.Dialer{Timeout: addressTime}
 	conn, err := d.DialContext(ctx, "tcp", via.address())
 	if err != nil {
-		return nil, fmt.Errorf("the upstream proxy %s (%s): %w", via.address(), via.variable, err)
+		return nil, &hopError{via, err}
 	}
 	c := &reader{Conn: conn, p: p}
 	if r.Via == ViaHTTP {
@@ -247,7 +247,7 @@ func (p *Proxy) dialUpstream(ctx context.Context, via *hop, r Request) (*reader,
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("the upstream proxy %s (%s): %w", via.address(), via.variable, err)
+		return nil, &hopError{via, err}
 	}
 	return c, nil
 }

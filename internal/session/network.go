@@ -52,6 +52,7 @@ type network struct {
 	engine  *transparent.Engine
 	publish publisher
 	denied  denials
+	missed  unreached
 	serving sync.WaitGroup
 	p       atomic.Pointer[sandbox.Process]
 	closing atomic.Bool
@@ -175,8 +176,11 @@ func (n *network) record(e egress.Event) {
 	if n.e.Record != nil {
 		n.e.Record(e)
 	}
-	if isDenial(e) {
+	switch {
+	case isDenial(e):
 		n.denied.add(denialOf(e))
+	case e.End:
+		n.missed.end(e)
 	}
 }
 
@@ -341,4 +345,11 @@ func (n *network) denials() ([]Denial, int) {
 		return nil, 0
 	}
 	return n.denied.list()
+}
+
+func (n *network) unreached() []Unreached {
+	if n == nil {
+		return nil
+	}
+	return n.missed.list()
 }

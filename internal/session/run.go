@@ -49,6 +49,8 @@ type Result struct {
 	Denials     []Denial
 	Watched     []sandbox.NameEvent // written names that run code outside later
 	MoreDenials int                 // of those, how many are only counted
+	// Unreached are allowed hosts that could not be connected to.
+	Unreached []Unreached
 	// Unheld are protected names that appeared or changed during a run
 	// without the name guard. Whatever runs there runs outside the sandbox.
 	Unheld []sandbox.KnownName
@@ -111,6 +113,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	p.Wait()
 	closing.Wait()
 	res.Denials, res.MoreDenials = r.net.denials()
+	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
 	for i := range res.Denials {
 		// The guard knows no origins; the policy does.

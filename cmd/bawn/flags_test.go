@@ -237,7 +237,7 @@ func TestHelpColumns(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, s := range append(new(runFlags).policySpecs(), policyFlags(new(bool), new(bool))...) {
+	for _, s := range append(new(runFlags).policySpecs(), policyFlags(new(bool), new(bool), new(bool))...) {
 		if slices.Contains(names, s.name) {
 			t.Errorf("bawn policy has two flags %s", s.name)
 		}

@@ -135,7 +135,7 @@ func flagsOf(command string) []flagSpec {
 	case "import":
 		return new(importFlags).specs()
 	case "policy":
-		return append(f.policySpecs(), policyFlags(&asJSON, new(bool))...)
+		return append(f.policySpecs(), policyFlags(new(bool), &asJSON, new(bool))...)
 	case "config":
 		return configSpecs(f, &asJSON)
 	case "trust":

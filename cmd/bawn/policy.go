@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"bawn/internal/policy"
@@ -48,8 +49,8 @@ type hostReport struct {
 
 // policyCommand prints what a run with the same flags may do.
 func policyCommand(args []string) int {
-	f, asJSON, bwrap := new(runFlags), false, false
-	rest, err := parseFlags(args, append(f.policySpecs(), policyFlags(&asJSON, &bwrap)...))
+	f, all, asJSON, bwrap := new(runFlags), false, false, false
+	rest, err := parseFlags(args, append(f.policySpecs(), policyFlags(&all, &asJSON, &bwrap)...))
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"policy"})
@@ -85,15 +86,30 @@ func policyCommand(args []string) int {
 		return 0
 	}
 	r := s.report(p, host)
-	if asJSON {
+	switch {
+	case asJSON:
 		return printJSON(r)
+	case all:
+		fmt.Print(r.all())
+	default:
+		fmt.Print(r.short(os.Getenv("HOME"), s.outside()))
 	}
-	fmt.Print(r.text())
 	return 0
 }
 
-func policyFlags(asJSON, bwrap *bool) []flagSpec {
+// outside are the commands that leave the sandbox.
+func (s *settings) outside() (out []row) {
+	for _, key := range []string{"sandbox.exclude", "sandbox.escape_hatch_binaries"} {
+		for _, it := range s.config.Items(key) {
+			out = append(out, row{it.Text, it.Origin.String()})
+		}
+	}
+	return out
+}
+
+func policyFlags(all, asJSON, bwrap *bool) []flagSpec {
 	return []flagSpec{
+		{name: "--all", help: "every path and host, each with its rule", on: func() { *all = true }},
 		{name: "--bwrap-args", help: "the arguments that bubblewrap would get, one a line", on: func() { *bwrap = true }},
 		jsonFlag(asJSON),
 	}
@@ -146,26 +162,53 @@ func (s *settings) network(p policy.Policy) netReport {
 	return out
 }
 
-func (r policyReport) text() string {
-	var b strings.Builder
-	line := func(format string, a ...any) { b.WriteString(printable(fmt.Sprintf(format, a...)) + "\n") }
+// head says what kind of run it is.
+func (r policyReport) head(b *strings.Builder) {
 	tier := r.Tier
 	if r.Mode != "" {
 		tier = r.Mode + " (fixed; as " + r.Tier + ")"
 	}
-	line("tier       %s", tier)
-	line("workspace  %s", r.Workspace)
+	fmt.Fprintf(b, "tier       %s\n", tier)
+	fmt.Fprintf(b, "workspace  %s\n", printable(r.Workspace))
 	if r.Tier == policy.Open.String() {
-		line("no sandbox: your own permissions decide")
-		return b.String()
+		b.WriteString("no sandbox: your own permissions decide\n")
+		return
 	}
-	line("temp       %s", r.Temp)
-	line("launcher   %s", r.Launcher)
+	fmt.Fprintf(b, "temp       %s\n", r.Temp)
+	fmt.Fprintf(b, "launcher   %s\n", r.Launcher)
 	guard := "off"
 	if r.Guard {
 		guard = "on"
 	}
-	line("guard      %s", guard)
+	fmt.Fprintf(b, "guard      %s\n", guard)
+}
+
+// tail is what belongs to neither files nor network.
+func (r policyReport) tail(b *strings.Builder) {
+	for _, l := range []struct {
+		name string
+		list []string
+	}{{"env_keep", r.EnvKeep}, {"env_drop", r.EnvDrop}, {"unprotect", r.Lifted}} {
+		if len(l.list) > 0 {
+			fmt.Fprintf(b, "\n%s  %s\n", l.name, printable(strings.Join(l.list, " ")))
+		}
+	}
+	for i, w := range r.Warnings {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "warning: %s\n", printable(w))
+	}
+}
+
+// all is every path and host with its rule.
+func (r policyReport) all() string {
+	var b strings.Builder
+	r.head(&b)
+	if r.Tier == policy.Open.String() {
+		return b.String()
+	}
+	line := func(format string, a ...any) { b.WriteString(printable(fmt.Sprintf(format, a...)) + "\n") }
 	b.WriteString("\nfiles (the deepest rule decides)\n")
 	for _, f := range r.Files {
 		line("  %-10s  %s  (%s, %s)", f.Access, f.Path, f.Rule, f.Origin)
@@ -180,20 +223,6 @@ func (r policyReport) text() string {
 	for _, h := range r.Network.Ports {
 		line("  local port     %s  (%s)", h.Rule, h.Origin)
 	}
-	for _, l := range []struct {
-		name string
-		list []string
-	}{{"env_keep", r.EnvKeep}, {"env_drop", r.EnvDrop}, {"unprotect", r.Lifted}} {
-		if len(l.list) > 0 {
-			b.WriteByte('\n')
-			line("%s  %s", l.name, strings.Join(l.list, " "))
-		}
-	}
-	for i, w := range r.Warnings {
-		if i == 0 {
-			b.WriteByte('\n')
-		}
-		line("warning: %s", w)
-	}
+	r.tail(&b)
 	return b.String()
 }

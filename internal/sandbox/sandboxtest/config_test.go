@@ -445,6 +445,15 @@ func TestC7_OriginsAreTold(t *testing.T) {
 		t.Errorf("env: %s", r.Stdout)
 	}
 	r = b.Bawn(t, "policy").OK(t)
+	for _, origin := range []string{"3", "5", "6", "7", "8", "10"} {
+		if !strings.Contains(r.Stdout, file+":"+origin+"\n") {
+			t.Errorf("the short policy does not name line %s:\n%s", origin, r.Stdout)
+		}
+	}
+	if n := strings.Count(r.Stdout, "\n"); n > 60 {
+		t.Errorf("the short policy has %d lines:\n%s", n, r.Stdout)
+	}
+	r = b.Bawn(t, "policy", "--all").OK(t)
 	for _, want := range []string{"deploy  (protect:" + b.Workspace + "/deploy, " + file + ":3)", "deny           evil.example  (" + file + ":6)", "local port     5432  (" + file + ":8)"} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("policy has no %q:\n%s", want, r.Stdout)

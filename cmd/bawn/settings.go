@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bawn/internal/config"
+	"bawn/internal/config/told"
 	"bawn/internal/config/trust"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -79,33 +81,59 @@ func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
 }
 
 // notices tells a person what the configuration and the host make worth
-// knowing, each line once.
+// knowing, each line once: what is about the settings alone is not repeated by
+// the next run either, while they stay as they are.
 func (s *settings) notices(more []string) {
-	told := map[string]bool{}
-	for _, w := range append(s.config.Warnings(), more...) {
-		if !told[w] {
-			told[w] = true
+	lines, keys := s.settled()
+	store := told.Open(trustState())
+	seen := store.Seen(keys)
+	var fresh []string
+	for i, line := range lines {
+		if !seen[i] && !slices.Contains(lines[:i], line) {
+			warn("%s", line)
+			fresh = append(fresh, keys[i])
+		}
+	}
+	for i, w := range more {
+		if !slices.Contains(more[:i], w) && !slices.Contains(lines, w) {
 			warn("%s", w)
 		}
 	}
+	_ = store.Note(fresh) // else the next run says it again
+}
+
+// settled are the notices that follow from the settings alone, and what each
+// depends on.
+func (s *settings) settled() (lines, keys []string) {
+	add := func(line, content string) {
+		lines, keys = append(lines, line), append(keys, told.Key(s.workspace, line, content))
+	}
+	for _, w := range s.config.Warnings() {
+		add(w, "")
+	}
 	wait, never := 0, 0
+	var waiting, refused strings.Builder
 	for _, p := range s.config.Pending() {
 		if p.Never {
 			never++
+			refused.WriteString(p.Text() + "\n")
 		} else {
 			wait++
+			waiting.WriteString(p.Text() + "\n")
 		}
 	}
 	const file = ".bawn/config.toml"
 	switch {
 	case wait == 1:
-		warn("1 setting of %s waits for trust: bawn trust", file)
+		add("1 setting of "+file+" waits for trust: bawn trust", waiting.String())
 	case wait > 1:
-		warn("%d settings of %s wait for trust: bawn trust", wait, file)
+		add(fmt.Sprintf("%d settings of %s wait for trust: bawn trust", wait, file), waiting.String())
 	}
 	if never > 0 {
-		warn("%s not taken: only your own or the managed file may say that (bawn config)", plural(never, "setting of "+file+" is", "settings of "+file+" are"))
+		add(plural(never, "setting of "+file+" is", "settings of "+file+" are")+
+			" not taken: only your own or the managed file may say that (bawn config)", refused.String())
 	}
+	return lines, keys
 }
 
 func plural(n int, one, many string) string {

@@ -194,12 +194,12 @@ func (in *inspector) hold(c *policy.Config, dirs []string, real string, n policy
 			root = d
 		}
 	}
-	there := in.kind(real) != KindNone
-	if root == "" || !there && !c.Guard {
+	if root == "" {
 		return
 	}
-	if c.Guard {
-		in.host.Linked = append(in.host.Linked, real, n.Path)
+	in.host.Linked = append(in.host.Linked, real, n.Path)
+	if in.kind(real) == KindNone && !c.Guard {
+		return // it is looked for afterwards
 	}
 	c.Protected = append(c.Protected, policy.ProtectRule(real, n.What))
 	in.pinParents(real, root)

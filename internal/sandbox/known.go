@@ -46,6 +46,13 @@ func Unheld(p policy.Policy, h Host) []KnownName {
 			gitNames(dir, add)
 		}
 	}
+	for i := 0; i+1 < len(h.Linked); i += 2 {
+		for _, n := range policy.ProtectedNames() {
+			if n.Path == h.Linked[i+1] {
+				add(h.Linked[i], n.Lift, n.What)
+			}
+		}
+	}
 	for _, n := range h.Names {
 		add(n, "git.target", "file that git's settings name")
 	}

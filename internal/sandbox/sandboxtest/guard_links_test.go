@@ -4,6 +4,7 @@ package sandboxtest
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -33,6 +34,40 @@ echo x >agents/notes; echo x >cfg/notes; mkdir agents/commands; echo x >bashrc2`
 			if !exists(b.Workspace + "/" + f) {
 				t.Errorf("%s, an ordinary name beside them, was not made", f)
 			}
+		}
+	})
+}
+
+// F2: without the guard what is there is still held, and what appears where a
+// protected name leads is told.
+func TestF2_LinkTargetsWithoutTheGuard(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		b.Flags = []string{"--guard", "off"}
+		Host(t, b, `mkdir agents cfg; ln -s agents .claude; ln -s cfg/mcp.json .mcp.json; ln -s "$PWD/zshrc" ~/.zshrc
+ln -s "$PWD/bashrc" ~/.bashrc; echo kept >bashrc`).OK(t)
+		if r := b.Sh(t, "echo x >agents/notes; echo x >cfg/notes").OK(t); strings.Contains(r.Stderr, "appeared") {
+			t.Errorf("told of ordinary names: %s", r.Stderr)
+		}
+		r := b.Sh(t, `echo x >agents/settings.json; echo x >cfg/mcp.json; echo x >zshrc; (echo x >bashrc) 2>/dev/null; true`).OK(t)
+		for _, f := range []string{"agents/settings.json", "cfg/mcp.json", "zshrc"} {
+			if !strings.Contains(r.Stderr, b.Workspace+"/"+f+" appeared") {
+				t.Errorf("%s is not told: %s", f, r.Stderr)
+			}
+		}
+		if got, err := os.ReadFile(b.Workspace + "/bashrc"); string(got) != "kept\n" || strings.Contains(r.Stderr, "/bashrc appeared") {
+			t.Errorf("bashrc is %q, %v: %s", got, err, r.Stderr)
+		}
+		// What the user lifts is not told.
+		for _, f := range []string{"agents/settings.json", "cfg/mcp.json", "zshrc"} {
+			if err := os.Remove(b.Workspace + "/" + f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.settings(t, "[sandbox]\nunprotect = ['agent']\n")
+		if r := b.Sh(t, `echo x >agents/settings.json; echo x >zshrc`).OK(t); strings.Contains(r.Stderr, "settings.json appeared") || !strings.Contains(r.Stderr, "/zshrc appeared") {
+			t.Errorf("lifted: %s", r.Stderr)
 		}
 	})
 }

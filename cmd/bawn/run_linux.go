@@ -26,6 +26,9 @@ func checkLauncher(v string) error {
 func unavailableHint() string { return linux.Hint() }
 
 func runSandboxed(f *runFlags, s *settings, args []string) int {
+	if err := linux.CheckLimits(); err != nil {
+		return fail(err)
+	}
 	launcher, err := linux.ParseLauncher(s.config.Launcher())
 	if err != nil {
 		return fail(err)
@@ -37,9 +40,6 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		} else if left {
 			return code
 		}
-	}
-	if err := linux.CheckLimits(); err != nil {
-		return fail(err)
 	}
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {

@@ -178,6 +178,8 @@ func (c child) fork() (*process, error) {
 		unix.Close(pair[0])
 		unix.Close(spec)
 		switch err {
+		case unix.EAGAIN:
+			return nil, noProcess()
 		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS:
 			return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
 		}

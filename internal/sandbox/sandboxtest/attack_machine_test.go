@@ -5,6 +5,7 @@ package sandboxtest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -67,13 +68,42 @@ func TestLimitsOfTheCaller(t *testing.T) {
 		if err := os.Remove(b.Workspace + "/in"); err != nil {
 			t.Fatal(err)
 		}
-		if os.Getuid() != 0 { // root has no such limit; bawn, or its runtime, ends before the command
-			if r := limited("ulimit -u 5"); r.Code == 0 || exists(b.Workspace+"/in") {
-				t.Errorf("without processes: %+v", r)
+		// Each other limit, one step too small and just enough.
+		steps := []struct{ small, enough, what string }{
+			{"ulimit -v 1048575", "ulimit -v 1048576", "virtual memory: it is 1048575 KiB, and a sandbox needs 1048576 KiB; raise it before: ulimit -v 1048576"},
+			{"ulimit -f 63", "ulimit -f 64", "the size of files: it is 63 KiB, and a sandbox needs 64 KiB; raise it before: ulimit -f 128"},
+			{"trap '' XFSZ; ulimit -f 0", "ulimit -f 128", "the size of files: it is 0 KiB"},
+		}
+		for _, s := range steps {
+			setupRefused(t, b, limited(s.small), "the limit on "+s.what)
+			setupRan(t, b, limited(s.enough))
+			if err := os.Remove(b.Workspace + "/in"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		// What is written before the command runs is refused at the first byte.
-		setupRefused(t, b, limited("trap '' XFSZ; ulimit -f 0"), "file too large")
+		if os.Getuid() != 0 {
+			return
+		}
+		// Root has no limit on processes, and those of a user all count: one
+		// who has no others, and gets the folders.
+		uid := 60_000 + os.Getpid()%5_000
+		alone := fmt.Sprintf(` && exec setpriv --reuid %d --regid %[1]d --clear-groups "$@"`, uid)
+		for _, dir := range []string{b.Workspace, b.Home} {
+			if err := os.Chown(dir, uid, uid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, dir := range []string{filepath.Dir(b.Workspace), filepath.Dir(filepath.Dir(b.Workspace))} {
+			if err := os.Chmod(dir, 0o711); err != nil {
+				t.Fatal(err)
+			}
+		}
+		as := func(limit string) Result {
+			m := setupMachine{name: limit, prefix: []string{"bash", "-c", limit + alone, "bash"}}
+			return m.bawn(t, b, append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)...)
+		}
+		setupRefused(t, b, as("ulimit -u 31"), "the limit on processes: it is 31, and a sandbox needs 32; raise it before: ulimit -u 32")
+		setupRan(t, b, as("ulimit -u 4096"))
 	})
 }
 

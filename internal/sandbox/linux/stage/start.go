@@ -113,7 +113,10 @@ func spawn(spec sandbox.Spec, tty *terminal) (int, error) {
 
 func execFailure(name string, err error) error {
 	code, reason := 126, err.Error()
-	if errors.Is(err, unix.ENOENT) {
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		reason = "no process is left of those that you may have (ulimit -u)"
+	case errors.Is(err, unix.ENOENT):
 		code, reason = 127, "command not found"
 		if strings.Contains(name, "/") && unix.Access(name, unix.F_OK) == nil {
 			reason = "the interpreter that it names is not there"

@@ -268,3 +268,43 @@ func TestF9_LockFiles(t *testing.T) {
 		}
 	})
 }
+
+// F9, the other side of docs/installs.md: modes and times are not held, and a
+// socket takes a free name; no content changes by that, and what has a name
+// keeps it. The repository's files keep their modes too.
+func TestF9_WhatInstallsLeaveOpen(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := gitBox(t, l, `git init -q; mkdir ../bin; printf '#!/bin/bash\neval "$DO"\n' >../bin/npm; chmod +x ../bin/npm; echo code >a.js; chmod 644 a.js; chmod 644 .git/HEAD`)
+		b.Env = append(b.Env, "PATH="+filepath.Dir(b.Workspace)+"/bin:/usr/bin:/bin")
+		b.Flags = []string{"-q", "--profile", "install"}
+		const bind = `python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' `
+		for _, c := range []struct {
+			do   string
+			open bool
+		}{
+			{`chmod 755 a.js`, true},
+			{`python3 -c 'import os; os.fchmod(os.open("a.js", os.O_RDONLY), 0o744)'`, true},
+			{`touch -d 2001-01-01 a.js`, true},
+			{bind + `s.js`, true},
+			{bind + `a.js`, false},
+			{bind + `.git/s`, false},
+			{`chmod 755 .git/HEAD`, false},
+			{`echo x >>a.js`, false},
+			{`rm s.js`, false},
+			{`mv s.js package-lock.json`, false},
+			{`mv s.js t.js`, false},
+		} {
+			b.Env = append(b.Env, "DO="+c.do)
+			if r := b.Run(t, "npm", "ci"); (r.Code == 0) != c.open {
+				t.Errorf("%s: exit %d, %s", c.do, r.Code, r.Stderr)
+			}
+		}
+		if data, err := os.ReadFile(b.Workspace + "/a.js"); string(data) != "code\n" {
+			t.Errorf("a.js is %q, %v", data, err)
+		}
+		if st, err := os.Lstat(b.Workspace + "/s.js"); err != nil || st.Mode().Type() != os.ModeSocket {
+			t.Errorf("s.js: %v, %v", st, err)
+		}
+	})
+}

@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 
+	"bawn/internal/config/told"
 	"bawn/internal/policy"
 	"bawn/internal/session"
+	"bawn/internal/shell/plain"
 )
 
 // maxDenialLines is how many denials a run tells about.
@@ -59,6 +61,29 @@ func printUnreached(r session.Result) {
 		}
 		warn("could not reach %s%s: %s; it is allowed", at, times, u.Cause)
 	}
+}
+
+// tellLost says which caches were kept in memory alone, each folder once.
+func tellLost(dirs []string) {
+	if len(dirs) == 0 {
+		return
+	}
+	store := told.Open(trustState())
+	var keys []string
+	for _, d := range dirs {
+		keys = append(keys, told.Key("lost", d))
+	}
+	mkdir := []string{"mkdir", "-p"}
+	for i, seen := range store.Seen(keys) {
+		if !seen {
+			mkdir = append(mkdir, dirs[i])
+		}
+	}
+	if len(mkdir) == 2 {
+		return
+	}
+	warn("a cache folder that does not exist outside is kept for this run alone; to keep it from now on: %s", plain.Quote(mkdir))
+	_ = store.Note(keys) // else the next run says it again
 }
 
 // maxUnheldLines is how many changed names a run tells about.

@@ -99,6 +99,9 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		return fail(err)
 	}
 	printUnheld(res)
+	if !f.quiet {
+		tellLost(res.Lost)
+	}
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
 		printUnreached(res)

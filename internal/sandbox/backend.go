@@ -55,6 +55,7 @@ const (
 	EventNetwork             // Net holds what Spec.Net asked for
 	EventName                // Name is what the guard refused or watched
 	EventConnected           // File is the socket, or nil and Reason says why
+	EventLost                // something was written to the folder Reason (Mount.Lost), and goes with the sandbox
 )
 
 // Event is one thing that happened in a sandbox.

@@ -123,7 +123,7 @@ func show(m Mount) string {
 	for _, f := range []struct {
 		on   bool
 		name string
-	}{{m.Write, "write"}, {m.Dir, "folder"}, {m.Try, "try"}} {
+	}{{m.Write, "write"}, {m.Dir, "folder"}, {m.Try, "try"}, {m.Lost, "lost"}} {
 		if f.on {
 			s += " " + f.name
 		}

@@ -300,7 +300,7 @@ func (pl *planner) writable() {
 		case outer.Access == policy.ReadOnly && pl.inSkeleton(r.Path):
 			// A cache that does not exist yet: private to the run, since
 			// creating it on the host would leave a folder behind.
-			pl.add(Mount{Op: OpTmpfs, Target: r.Path, Mode: 0o700})
+			pl.add(Mount{Op: OpTmpfs, Target: r.Path, Mode: 0o700, Lost: true})
 		}
 	}
 }

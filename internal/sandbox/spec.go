@@ -51,6 +51,9 @@ type Mount struct {
 	Mode  uint32
 	Write bool // OpBind, OpPin: writable
 	Dir   bool // OpBind, OpPin, OpMask: Target is a folder
+	// Lost, of an OpTmpfs: it stands for a folder that the host does not have,
+	// and the supervisor is told if the command left anything in it.
+	Lost bool
 	// Try: what is not there is left out. For OpPin and OpMask that means the
 	// name does not exist; any other reason stops the run, as a protection
 	// that cannot be made always does.

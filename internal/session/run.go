@@ -49,6 +49,9 @@ type Result struct {
 	Denials     []Denial
 	Watched     []sandbox.NameEvent // written names that run code outside later
 	MoreDenials int                 // of those, how many are only counted
+	// Lost are cache folders that do not exist outside: what the command wrote
+	// to them is gone.
+	Lost []string
 	// Unreached are allowed hosts that could not be connected to.
 	Unreached []Unreached
 	// Unheld are protected names that appeared or changed during a run
@@ -123,7 +126,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 			}
 		}
 	}
-	res.Watched = r.names.watched
+	res.Watched, res.Lost = r.names.watched, r.lost
 	return res, err
 }
 
@@ -197,6 +200,7 @@ type runner struct {
 	net     *network
 	ask     *questions
 	names   nameList
+	lost    []string
 	signals chan os.Signal
 
 	running    sync.Once     // closes started
@@ -299,6 +303,10 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		r.net.serve(ev.Net, r.p)
 	case sandbox.EventName:
 		r.names.add(ev.Name)
+	case sandbox.EventLost:
+		if len(r.lost) < maxDenials {
+			r.lost = append(r.lost, ev.Reason)
+		}
 	case sandbox.EventConnected:
 		r.net.connected(ev)
 	case sandbox.EventFailed:

@@ -44,6 +44,8 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 		return sandbox.Event{Kind: sandbox.EventConnected, File: os.NewFile(uintptr(fds[0]), "connection")}, nil
 	case msg[0] == stage.MsgConnect && len(fds) == 0:
 		return sandbox.Event{Kind: sandbox.EventConnected, Reason: string(msg[1:])}, nil
+	case msg[0] == stage.MsgLost && len(fds) == 0:
+		return sandbox.Event{Kind: sandbox.EventLost, Reason: string(msg[1:])}, nil
 	case msg[0] == stage.MsgName && len(msg) > 2 && len(fds) == 0:
 		if n, ok := nameEvent(string(msg[1:])); ok {
 			return sandbox.Event{Kind: sandbox.EventName, Name: n}, nil

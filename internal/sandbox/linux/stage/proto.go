@@ -57,6 +57,7 @@ const (
 	MsgExited  = 'X' // stage: exit code byte
 	MsgNetwork = 'N' // stage: count, a netns.Kind for each descriptor, then a line for each thing that is missing
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
+	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
 	MsgSpec    = 'D' // supervisor: the Spec file is complete
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group

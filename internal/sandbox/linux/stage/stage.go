@@ -129,7 +129,11 @@ func run(mark Mark) int {
 		deliver(pid, sig)
 	}
 	go control(pid)
-	return reap(pid, names, in)
+	return reap(pid, func() {
+		names.end()
+		in.settle()
+		tellLost(spec.Mounts)
+	})
 }
 
 // sealDescriptors closes what the launcher did not mean to hand over, and
@@ -274,8 +278,9 @@ func releaseStreams() error {
 }
 
 // reap waits for the command and for every orphan that pid 1 inherits. When
-// the command ends so does pid 1, and the kernel ends the rest.
-func reap(pid int, names *teller, in inputs) int {
+// the command ends so does pid 1, and the kernel ends the rest; ended comes
+// before the supervisor hears of it.
+func reap(pid int, ended func()) int {
 	for {
 		var st unix.WaitStatus
 		p, err := unix.Wait4(-1, &st, unix.WUNTRACED, nil)
@@ -287,13 +292,11 @@ func reap(pid int, names *teller, in inputs) int {
 		case st.Stopped():
 			_ = send(MsgStopped, byte(st.StopSignal()))
 		case st.Exited():
-			names.end()
-			in.settle()
+			ended()
 			_ = send(MsgExited, byte(st.ExitStatus()))
 			return st.ExitStatus()
 		case st.Signaled():
-			names.end()
-			in.settle()
+			ended()
 			_ = send(MsgExited, byte(128+st.Signal()))
 			return 128 + int(st.Signal())
 		}

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
 
+	"bawn/internal/approval"
 	"bawn/internal/config"
 	"bawn/internal/config/trust"
 	"bawn/internal/sandbox"
@@ -134,36 +133,36 @@ func (f *trustFlags) review(store trust.Store, ws string) int {
 		fmt.Print(r.Text())
 		return 0
 	}
-	// The person sees there what the answer is about, wherever stdout leads.
-	yes, err := askTerminal(r.Text() + "Trust this content of " + printable(r.Path) + "? [y/N] ")
+	answer := askTrust(r)
 	switch {
-	case err != nil:
+	case answer.Scope != approval.No:
+		return record()
+	case !answer.Given:
 		fmt.Print(r.Text())
-		warn("nobody can be asked here (%v); bawn trust --hash %s trusts this content", err, hash)
-		return exitUntrusted
-	case !yes:
+		warn("nobody can be asked here (%s); bawn trust --hash %s trusts this content", answer.Reason, hash)
+	default:
 		fmt.Println("not trusted")
-		return exitUntrusted
 	}
-	return record()
+	return exitUntrusted
 }
 
-// askTerminal asks the person at the terminal, never standard input. Anything
-// but a yes is a no.
-func askTerminal(question string) (bool, error) {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+// manyLines is most of a screen.
+const manyLines = 15
+
+// askTrust shows a person on the terminal, wherever stdout leads, what the
+// answer is about.
+func askTrust(r config.Review) approval.Answer {
+	tty, err := approval.OpenTTY()
 	if err != nil {
-		return false, errors.New("no terminal")
+		return approval.Answer{Reason: err.Error()}
 	}
 	defer tty.Close()
-	discardInput(tty) // what was typed or pasted before is no answer
-	if _, err := fmt.Fprint(tty, question); err != nil {
-		return false, err
+	p := approval.Prompt{
+		Title: "Trust the settings of this project?", Object: r.Path, Notes: strings.Split(strings.TrimSuffix(r.Text(), "\n"), "\n"),
+		Offers: []approval.Offer{{Scope: approval.Once, Text: "trust exactly this content, until the file changes"}},
 	}
-	line, err := bufio.NewReader(io.LimitReader(tty, 256)).ReadString('\n')
-	if err != nil {
-		return false, nil // Ctrl+D
+	if n := len(p.Notes); n > manyLines {
+		p.Notes = append(p.Notes, fmt.Sprintf("careful: these are %d lines, and the first may have left the screen", n))
 	}
-	line = strings.ToLower(strings.TrimSpace(line))
-	return line == "y" || line == "yes", nil
+	return ask(tty, p)
 }

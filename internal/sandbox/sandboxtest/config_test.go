@@ -228,20 +228,26 @@ func TestA76_TrustIsForOneContent(t *testing.T) {
 	})
 }
 
-// A76: a person's yes at the terminal is about what was shown; anything else,
-// and what was typed before the question, is a no.
+// A76: a person's yes at the terminal is about what was shown; anything else
+// is a no.
 func TestA76_TrustAsks(t *testing.T) {
-	for answer, want := range map[string]int{"y\n": 0, "yes\n": 0, "n\n": 1, "\n": 1, "yep\n": 1, "\x04": 1} {
+	for answer, want := range map[string]int{"y\n": 0, "yes\n": 0, "n\n": 1, "\n": 1, "yep\nno\n": 1, "a\n\x1b": 1, "\x04": 1} {
 		b := New(t, "native")
-		b.project(t, "[sandbox]\nallowed_domains = ['a.example']\n")
-		s := openTTY(t)
-		cmd := exec.Command(Binary(), "trust")
-		cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm")
-		s.start(t, cmd)
-		if text := s.wait(t, "[y/N] "); !strings.Contains(text, `adds "a.example"`) {
-			t.Errorf("asked about %q", text)
+		s := trusting(t, b)
+		text := s.wait(t, trustChoices)
+		for _, part := range []string{"    " + b.Workspace + "/.bawn/config.toml\r\n", `adds "a.example"`, "  y  trust exactly this content, until the file changes\r\n"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the question does not show %q:\n%s", part, text)
+			}
 		}
-		s.send(t, answer)
+		first, second, more := strings.Cut(answer, "\n")
+		if s.send(t, first); more {
+			s.send(t, "\n")
+		}
+		if second != "" { // the first was no answer: the question stays
+			s.wait(t, trustChoices)
+			s.send(t, second)
+		}
 		if code := s.code(t); code != want {
 			t.Errorf("%q: exit %d, want %d: %q", answer, code, want, s.text())
 		}
@@ -249,6 +255,38 @@ func TestA76_TrustAsks(t *testing.T) {
 		if (r.Code == 0) != (want == 0) {
 			t.Errorf("%q: check says %d", answer, r.Code)
 		}
+	}
+}
+
+const trustChoices = "Answer and Enter [y/N]: "
+
+// trusting starts `bawn trust` on a terminal, for a project that adds a host.
+func trusting(t *testing.T, b *Box, typed ...string) *screen {
+	t.Helper()
+	b.project(t, "[sandbox]\nallowed_domains = ['a.example']\n")
+	s := openTTY(t)
+	for _, keys := range typed {
+		s.send(t, keys)
+	}
+	cmd := exec.Command(Binary(), "trust")
+	cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm")
+	s.start(t, cmd)
+	return s
+}
+
+// A76: what was typed before the line with the choices was drawn is no answer.
+func TestA76_TrustTakesNoEarlyKeys(t *testing.T) {
+	b := New(t, "native")
+	s := trusting(t, b, "y\ny\n")
+	s.wait(t, "would widen")
+	s.send(t, "y\n") // while it is being written
+	s.wait(t, trustChoices)
+	s.send(t, "\n")
+	if code := s.code(t); code != 1 {
+		t.Errorf("exit %d: %q", code, s.text())
+	}
+	if r := b.Bawn(t, "check", "connect", "a.example"); r.Code == 0 {
+		t.Error("a y from before the question trusts the file")
 	}
 }
 

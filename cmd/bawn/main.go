@@ -82,23 +82,13 @@ func wayOut(word string, names []string) string {
 }
 
 // warn prints one line of bawn's own on stderr, never the command's stdout.
-// Control characters of names in it are shown, not sent to the terminal.
+// What a terminal would act on, or not show, is escaped.
 func warn(format string, a ...any) {
 	fmt.Fprintln(os.Stderr, "bawn: "+printable(fmt.Sprintf(format, a...)))
 }
 
-// printable replaces what a terminal would act on.
-func printable(s string) string {
-	if !policy.HasControl(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return '·'
-		}
-		return r
-	}, s)
-}
+// printable is text of any origin as it may be shown.
+func printable(s string) string { return policy.Escape(s) }
 
 // usageError reports a bad command line of a command ("" for none).
 func usageError(command string, err error) int {

@@ -78,8 +78,8 @@ func policyCommand(args []string) int {
 			return printJSON(lines)
 		}
 		for _, l := range lines {
-			if policy.HasControl(l) {
-				l = fmt.Sprintf("%q", l)
+			if policy.Escape(l) != l {
+				l = policy.Quote(l)
 			}
 			fmt.Println(l)
 		}

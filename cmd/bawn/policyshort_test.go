@@ -49,7 +49,7 @@ read-only, like everything that is not named here
     shell start-up file (1)
 
 hidden
-  ~/p/s·  /home/me/c.toml:4
+  ~/p/s\x1b  /home/me/c.toml:4
   credentials, sessions, histories and bawn's own files:
     ~ (2), /etc (1)
 

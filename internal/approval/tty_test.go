@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -173,7 +172,7 @@ func TestNoTerminal(t *testing.T) {
 // on its line.
 func TestPromptIsText(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
-		rapid.SampledFrom([]string{"\x1b[2J", "a\rb", "\u202e", "\x9b31m", "\u0085", "\u2028", "\x00"}))
+		rapid.SampledFrom([]string{"\x1b[2J", "a\rb", "\u202e", "\x9b31m", "\u0085", "\u2028", "\x00", "\u3164", "a\u2800b", "\u115f\u1160", "\uffa0", "\ufe0f"}))
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Prompt{Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
 			Rule: policy.Rule{ID: "x" + text.Draw(rt, "rule"), Origin: policy.Origin{File: text.Draw(rt, "file")}}, Offers: []Offer{{Once, text.Draw(rt, "offer")}}}
@@ -182,7 +181,7 @@ func TestPromptIsText(t *testing.T) {
 			rt.Fatalf("%d lines: %q", strings.Count(s, "\n"), s)
 		}
 		for _, r := range s {
-			if r != '\n' && !unicode.IsPrint(r) {
+			if r != '\n' && !policy.Visible(r) {
 				rt.Fatalf("%q has %q", s, r)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
 )
 
 // Rules of the line prompt:
@@ -322,15 +324,15 @@ func (p Prompt) scope(line string) (Scope, bool) {
 // text is the question as it is shown, before the choices.
 func (p Prompt) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nbawn: %s\n\n    %s\n\n", shown(p.Title), shown(p.Object))
+	fmt.Fprintf(&b, "\nbawn: %s\n\n    %s\n\n", policy.Escape(p.Title), policy.Escape(p.Object))
 	for _, n := range p.Notes {
-		fmt.Fprintf(&b, "  %s\n", shown(n))
+		fmt.Fprintf(&b, "  %s\n", policy.Escape(n))
 	}
 	if p.Rule.ID != "" {
-		fmt.Fprintf(&b, "  rule: %s (%s)\n", shown(p.Rule.ID), shown(p.Rule.Origin.String()))
+		fmt.Fprintf(&b, "  rule: %s (%s)\n", policy.Escape(p.Rule.ID), policy.Escape(p.Rule.Origin.String()))
 	}
 	for _, o := range p.Offers {
-		fmt.Fprintf(&b, "  %s  %s\n", keys[o.Scope].letter, shown(o.Text))
+		fmt.Fprintf(&b, "  %s  %s\n", keys[o.Scope].letter, policy.Escape(o.Text))
 	}
 	fmt.Fprintf(&b, "  %s  no (also Enter, Esc)\n", keys[No].letter)
 	return b.String()

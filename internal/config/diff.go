@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"bawn/internal/policy"
 )
@@ -86,12 +85,12 @@ func showValue(k *Key, it Item) string {
 	case Proxy:
 		return quoteProxy(it.Text)
 	}
-	return strconv.QuoteToGraphic(it.Text)
+	return policy.Quote(it.Text)
 }
 
 func quoteProxy(text string) string {
 	if u, err := url.Parse(text); err == nil {
-		return strconv.Quote(u.Redacted())
+		return policy.Quote(u.Redacted())
 	}
 	return `"…"`
 }

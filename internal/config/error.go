@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"bawn/internal/policy"
@@ -112,21 +111,12 @@ func runes(line []byte) []rune {
 		switch {
 		case r == '\t' || r == '\r':
 			r = ' '
-		case r == utf8.RuneError && n == 1, unsafeRune(r):
+		case r == utf8.RuneError && n == 1, !policy.Visible(r):
 			r = '·'
 		}
 		out = append(out, r)
 	}
 	return out
-}
-
-// unsafeRune reports whether a character could make a text look other than it
-// is: controls, and those that reorder, join or hide their neighbours.
-func unsafeRune(r rune) bool {
-	if r < 0x7f { // nearly every one
-		return r < 0x20
-	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || r == 0x115F || r == 0x1160 || r == 0x3164 || r == 0xFFA0
 }
 
 // shown is a name as it may be printed.

@@ -93,7 +93,7 @@ func TestErrorIsPrintable(t *testing.T) {
 			continue
 		}
 		for _, r := range err.Error() {
-			if r != '\n' && unsafeRune(r) {
+			if r != '\n' && !policy.Visible(r) {
 				t.Errorf("%q: the message holds %U: %q", doc, r, err)
 			}
 		}

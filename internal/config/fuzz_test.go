@@ -51,7 +51,7 @@ func FuzzParseFile(f *testing.F) {
 					t.Fatalf("%d:%d is not in the text: %v", e.Line, e.Column, e)
 				}
 				for _, r := range e.Error() {
-					if r != '\n' && unsafeRune(r) {
+					if r != '\n' && !policy.Visible(r) {
 						t.Fatalf("the message holds %U", r)
 					}
 				}
@@ -114,7 +114,7 @@ func FuzzEnviron(f *testing.F) {
 		}
 		for k := range keys {
 			for _, it := range v.items[k] {
-				if it.Text == "" || strings.ContainsFunc(it.Text, unsafeRune) || it.Layer != Environment {
+				if it.Text == "" || !policy.AllVisible(it.Text) || it.Layer != Environment {
 					t.Fatalf("%s = %q", keys[k].Path(), it.Text)
 				}
 			}

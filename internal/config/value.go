@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"bawn/internal/hostname"
 	"bawn/internal/policy"
@@ -61,7 +60,7 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 	it := Item{Text: text, Origin: o, Layer: sc.layer}
 	// A folder that a person typed is one that exists, whatever its name.
 	typed := sc.layer == Flags && k.Kind == Folders
-	if !typed && (!utf8.ValidString(text) || strings.IndexFunc(text, unsafeRune) >= 0) {
+	if !typed && !policy.AllVisible(text) {
 		return it, errors.New("the value holds a control character, or one that does not show")
 	}
 	if len(text) > maxValue {

@@ -166,7 +166,7 @@ func folder(text, home string) (path, why string) {
 	switch {
 	case text == "":
 		return "", "it is empty"
-	case policy.HasControl(text) || strings.ContainsRune(text, utf8.RuneError):
+	case !policy.AllVisible(text) || strings.ContainsRune(text, utf8.RuneError):
 		return "", "it holds a character that no path should have"
 	case text == "~" || strings.HasPrefix(text, "~/"):
 		if home == "" {

@@ -269,14 +269,7 @@ func (s Store) rewrite(d *disk.Dir, f func([]Entry) ([]Entry, error)) error {
 func Text(entries []Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "%s  %s  %s  %s\n", e.At.Format(time.RFC3339), e.SHA256[:12], quoteControl(e.Path), quoteControl(e.By))
+		fmt.Fprintf(&b, "%s  %s  %s  %s\n", e.At.Format(time.RFC3339), e.SHA256[:12], policy.Escape(e.Path), policy.Escape(e.By))
 	}
 	return b.String()
-}
-
-func quoteControl(s string) string {
-	if policy.HasControl(s) {
-		return fmt.Sprintf("%q", s)
-	}
-	return s
 }

@@ -69,7 +69,7 @@ func ParseExclusion(text string, o policy.Origin) (x Exclusion, warning string, 
 
 // ParseHatch reads one entry of escape_hatch_binaries.
 func ParseHatch(path string, o policy.Origin) (h Hatch, warning string, err error) {
-	if !policy.IsClean(path) || path == "/" || policy.HasControl(path) {
+	if !policy.IsClean(path) || path == "/" || !policy.AllVisible(path) {
 		return Hatch{}, "", fmt.Errorf("escape hatch %q is not the absolute path of a program", path)
 	}
 	if w, ok := wide(path[strings.LastIndexByte(path, '/')+1:]); ok {

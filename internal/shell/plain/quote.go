@@ -1,9 +1,10 @@
 package plain
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"bawn/internal/policy"
 )
 
 // Quote writes args as one line of shell text that bash reads back as the same
@@ -26,7 +27,7 @@ func quoteWord(b *strings.Builder, s string, first bool) {
 		if r >= utf8.RuneSelf || !literal(byte(r)) || first && r == '=' {
 			bare = false
 		}
-		if !strconv.IsPrint(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
+		if !policy.Visible(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
 			print = false
 		}
 	}
@@ -47,7 +48,7 @@ func quoteWord(b *strings.Builder, s string, first bool) {
 				b.WriteString(`\n`)
 			case r == '\t':
 				b.WriteString(`\t`)
-			case n > 1 && strconv.IsPrint(r), n == 1 && ' ' <= r && r < 0x7f:
+			case n > 1 && policy.Visible(r), n == 1 && ' ' <= r && r < 0x7f:
 				b.WriteString(s[i : i+n])
 			default: // three octal digits each: nothing after them is taken along
 				for _, c := range []byte(s[i : i+n]) {

@@ -1,8 +1,9 @@
 package plain
 
 import (
-	"strconv"
 	"unicode/utf8"
+
+	"bawn/internal/policy"
 )
 
 // maxText is the longest text looked at, in bytes: the kernel takes no longer
@@ -127,9 +128,9 @@ func readQuoted(s string, quote byte) (int, bool) {
 			return 0, false
 		}
 		// What a person is shown must be what runs: no control characters, no
-		// text that turns the line around, no broken UTF-8.
+		// text that hides or turns the line around, no broken UTF-8.
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n < 2 || !strconv.IsPrint(r) {
+		if r == utf8.RuneError && n < 2 || !policy.Visible(r) {
 			return 0, false
 		}
 		i += n

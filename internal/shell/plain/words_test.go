@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"bawn/internal/policy"
 )
 
 var wordsCases = []struct {
@@ -33,7 +35,7 @@ var wordsCases = []struct {
 	{"git <(x)", nil}, {"git >x", nil}, {"git 2>x", nil}, {"git <x", nil}, {"git <<x", nil}, {"git >&2", nil}, {"git &>x", nil},
 	{"A=b git", nil}, {"A=b", nil}, {"a[1]=b git", nil}, {"A+=b git", nil},
 	{"git *", nil}, {"git a?", nil}, {"git [ab]", nil}, {"git {a,b}", nil}, {"git ~", nil}, {"git ~/x", nil}, {"git #x", nil}, {"git x#", nil},
-	{"(git)", nil}, {"{ git; }", nil}, {"! git", nil}, {"git 'a", nil}, {`git "a`, nil}, {"git 'a\nb'", nil}, {"git 'a\x1bb'", nil}, {"git '\u202e'", nil}, {"git '\xff'", nil},
+	{"(git)", nil}, {"{ git; }", nil}, {"! git", nil}, {"git 'a", nil}, {`git "a`, nil}, {"git 'a\nb'", nil}, {"git 'a\x1bb'", nil}, {"git '\u202e'", nil}, {"git '\u3164'", nil}, {"git 'a\u2800'", nil}, {"git '\xff'", nil},
 	{"git \u00a0", nil}, {"gіt status", nil}, {"git\x00", nil},
 	{"git '" + strings.Repeat("x", maxText) + "'", nil},
 }
@@ -95,7 +97,7 @@ func TestWordsAreThoseOfBash(t *testing.T) {
 }
 
 func TestQuoteIsReadBack(t *testing.T) {
-	for _, args := range [][]string{{"git", "status"}, {"a b", "it's", "", "\n", "\x1b[31m", "é\u202ex", "\xff7", "\uFFFD", "A=b", "~", "{a,b}", "\\", "\x01" + "2"}, {"if"}} {
+	for _, args := range [][]string{{"git", "status"}, {"a b", "it's", "", "\n", "\x1b[31m", "é\u202ex", "\u3164", "\u2800x\u115f\u1160", "\uffa0\ufe0f", "\xff7", "\uFFFD", "A=b", "~", "{a,b}", "\\", "\x01" + "2"}, {"if"}} {
 		checkQuote(t, args)
 	}
 	if got := Quote([]string{"echo", "\x1b]0;x\x07\u202e"}); got != `echo $'\033]0;x\007\342\200\256'` {
@@ -113,10 +115,8 @@ func TestQuoteIsReadBack(t *testing.T) {
 func checkQuote(t testing.TB, args []string) {
 	t.Helper()
 	q := Quote(args)
-	for _, c := range []byte(q) {
-		if c < ' ' || c == 0x7f {
-			t.Fatalf("%q holds a control character", q)
-		}
+	if !policy.AllVisible(q) {
+		t.Fatalf("%q holds what a person would not see", q)
 	}
 	if got := bashWords(t, q); !slices.Equal(got, args) {
 		t.Fatalf("%q is read back as %q from %q", args, got, q)

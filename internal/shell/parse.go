@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -106,9 +107,21 @@ func parse(text string, in Context, layer int) ([]Command, error) {
 	return w.out, nil
 }
 
-// FromArgs makes the list for a command that no shell reads: its words are
-// known.
-func FromArgs(args []string) []Command {
+// Commands lists what a command would run, as Parse does. Whoever decides calls
+// it if it matters; it is read once.
+type Commands func() ([]Command, error)
+
+// OfText is the list for shell text.
+func OfText(text string) Commands {
+	return sync.OnceValues(func() ([]Command, error) { return Parse(text) })
+}
+
+// OfArgs is the list for a command that no shell reads: its words are known.
+func OfArgs(args []string) Commands {
+	return sync.OnceValues(func() ([]Command, error) { return fromArgs(args), nil })
+}
+
+func fromArgs(args []string) []Command {
 	c := Command{Words: make([]Word, len(args))}
 	for i, a := range args {
 		c.Words[i] = Word{Text: a, Known: true}

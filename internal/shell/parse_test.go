@@ -179,10 +179,10 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, m := range []Mode{AskMode, Auto, Bypass} {
 			p := Permissions{Mode: m, Rules: testRules(t, "allow ls", "allow git *", "deny curl *")}
-			if d := p.Decide(text); d.Rule.ID == "" {
+			if d := p.Decide(OfText(text)); d.Rule.ID == "" {
 				t.Fatalf("%q: no reason: %+v", text, d)
 			}
-			if d := p.Decide("curl x; " + text); d.Verdict != 0 && err == nil {
+			if d := p.Decide(OfText("curl x; " + text)); d.Verdict != 0 && err == nil {
 				if _, err := Parse("curl x; " + text); err == nil {
 					t.Fatalf("%q after a denied command: %+v", text, d)
 				}

@@ -32,43 +32,31 @@ type Permissions struct {
 	Rules     []Permission
 }
 
-// Decide judges shell text: every command in it, and the strictest verdict
-// holds. Where it cannot tell what runs, that is Ask.
-func (p Permissions) Decide(text string) policy.Decision {
+// Decide judges every command, and the strictest verdict holds. Where it
+// cannot tell what runs, that is Ask.
+func (p Permissions) Decide(c Commands) policy.Decision {
 	if p.Mode == Bypass && !p.denies() {
 		return allowed("mode:bypass", "in bypass mode every command runs")
 	}
-	list, err := Parse(text)
+	list, err := c()
 	if err != nil {
 		return unsure(err.Error())
 	}
 	return p.decide(list)
 }
 
-// DecideArgs judges a command given as its words.
-func (p Permissions) DecideArgs(args []string) policy.Decision { return p.decide(FromArgs(args)) }
-
-// Ruled judges shell text by the rules that restrict alone, for a command that
-// the person who typed it has approved by that: Deny and Ask only where a rule
+// Ruled judges by the rules that restrict alone, for a command that the person who typed it has approved by that: Deny and Ask only where a rule
 // names one of its commands, or may do so; of a text that is not understood
 // every rule may speak. Everything else is allowed.
-func (p Permissions) Ruled(text string) policy.Decision {
+func (p Permissions) Ruled(c Commands) policy.Decision {
 	if !p.restricts() {
 		return noRule
 	}
-	list, err := Parse(text)
+	list, err := c()
 	if err != nil {
 		return maybe("a rule may be about it, and " + err.Error())
 	}
 	return p.ruled(list)
-}
-
-// RuledArgs is Ruled for a command given as its words.
-func (p Permissions) RuledArgs(args []string) policy.Decision {
-	if !p.restricts() {
-		return noRule
-	}
-	return p.ruled(FromArgs(args))
 }
 
 var noRule = allowed("permission:unruled", "no rule restricts it")

@@ -29,7 +29,7 @@ func testRules(t testing.TB, lines ...string) []Permission {
 func checkPermissions(t *testing.T, p Permissions, cases map[string]policy.Verdict) {
 	t.Helper()
 	for text, want := range cases {
-		if d := p.Decide(text); d.Verdict != want || d.Rule.ID == "" || d.Rule.Text == "" {
+		if d := p.Decide(OfText(text)); d.Verdict != want || d.Rule.ID == "" || d.Rule.Text == "" {
 			t.Errorf("%q (%v): %+v, want %v", text, p.Mode, d, want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestOptionsOfWrappersHideNothing(t *testing.T) {
 		// The twins.
 		"env - id": policy.Allow, "env": policy.Allow, "timeout --foreground -k 1 5 id": policy.Allow, "nice -n 5 id": policy.Allow, "nice id": policy.Allow, "sudo -n -E id": policy.Allow, "xargs -0 -n1 -P4 id": policy.Allow, "xargs -r -I{} id {}": policy.Allow, "bash --noprofile --norc -euxo pipefail -c id": policy.Allow, "bash x.sh -o f": policy.Allow, "time -p id": policy.Allow, "command -v curl": policy.Allow, "sudo -l curl": policy.Allow, "env --help": policy.Allow,
 	} {
-		if d := p.Ruled(text); d.Verdict != want {
+		if d := p.Ruled(OfText(text)); d.Verdict != want {
 			t.Errorf("%q: %+v, want %v", text, d, want)
 		}
 	}
@@ -117,10 +117,10 @@ func TestBypass(t *testing.T) {
 	checkPermissions(t, Permissions{Mode: Bypass}, map[string]policy.Verdict{"rm x": policy.Allow, "$X": policy.Allow, "rm (": policy.Allow})
 	p := Permissions{Mode: Bypass, Rules: testRules(t, "deny curl *", "ask rm *")}
 	checkPermissions(t, p, map[string]policy.Verdict{"rm x": policy.Allow, "curl x": policy.Deny, "rm x; curl x": policy.Deny, "$X": policy.Ask, "a (": policy.Ask, "make $X": policy.Allow, "eval $X": policy.Ask})
-	if d := p.DecideArgs([]string{"curl", "x; y"}); d.Verdict != policy.Deny {
+	if d := p.Decide(OfArgs([]string{"curl", "x; y"})); d.Verdict != policy.Deny {
 		t.Errorf("words: %+v", d)
 	}
-	if d := (Permissions{Mode: Auto, Sandboxed: true}).DecideArgs([]string{"ls", "$(x)"}); d.Verdict != policy.Allow {
+	if d := (Permissions{Mode: Auto, Sandboxed: true}).Decide(OfArgs([]string{"ls", "$(x)"})); d.Verdict != policy.Allow {
 		t.Errorf("words that no shell reads: %+v", d)
 	}
 }
@@ -133,8 +133,8 @@ func TestMorePartsAreNeverSofter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Permissions{Mode: rapid.SampledFrom([]Mode{AskMode, Auto, Bypass}).Draw(rt, "mode"), Sandboxed: rapid.Bool().Draw(rt, "sandboxed"), Rules: rules}
 		a, b := text.Draw(rt, "a"), text.Draw(rt, "b")
-		whole := p.Decide(a + join.Draw(rt, "join") + b)
-		da, db := p.Decide(a), p.Decide(b)
+		whole := p.Decide(OfText(a + join.Draw(rt, "join") + b))
+		da, db := p.Decide(OfText(a)), p.Decide(OfText(b))
 		// A text of which a part cannot be read is a question as a whole.
 		if limit := max(min(da.Verdict, db.Verdict), policy.Deny); whole.Verdict > limit && whole.Verdict > policy.Ask {
 			rt.Fatalf("%q is %v, %q is %v, together %v", a, da.Verdict, b, db.Verdict, whole.Verdict)

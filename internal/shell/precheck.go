@@ -29,14 +29,14 @@ type Facts struct {
 	Real func(path string) string
 }
 
-// Precheck looks at shell text before it is run in the sandbox. Deny means
+// Precheck looks at a command before it is run in the sandbox. Deny means
 // that the run is refused with that reason, because the boundary would stop it
 // anyway; Allow, that it is tried. It grants nothing.
-func Precheck(text string, f Facts) policy.Decision {
+func Precheck(c Commands, f Facts) policy.Decision {
 	if d := f.run(); d.Verdict != policy.Allow || !f.Policy.Sandboxed() {
 		return d
 	}
-	list, err := Parse(text)
+	list, err := c()
 	switch {
 	case errors.Is(err, ErrTooLong):
 		return refuse("precheck:length", "the command text is longer than 128 KiB, more than a shell can be given", "put it into a script file and run that")
@@ -44,14 +44,6 @@ func Precheck(text string, f Facts) policy.Decision {
 		return policy.Decision{Verdict: policy.Allow, Rule: policy.Rule{ID: "precheck:unread", Text: "the command text is not understood; the sandbox holds it"}}
 	}
 	return f.commands(list)
-}
-
-// PrecheckArgs is Precheck for a command given as its words.
-func PrecheckArgs(args []string, f Facts) policy.Decision {
-	if d := f.run(); d.Verdict != policy.Allow || !f.Policy.Sandboxed() {
-		return d
-	}
-	return f.commands(FromArgs(args))
 }
 
 func refuse(id, text, lift string) policy.Decision {

@@ -56,32 +56,32 @@ func TestPrecheckURLs(t *testing.T) {
 			f    Facts
 			want bool
 		}{"headless": {headless, c.headless}, "asked": {asked, c.asked}, "airlock": {airlock, c.airlock}} {
-			d := Precheck(c.text, f.f)
+			d := Precheck(OfText(c.text), f.f)
 			if (d.Verdict != policy.Allow) != f.want || d.Rule.ID == "" || d.Rule.Text == "" {
 				t.Errorf("%s, %q: %+v; refused should be %v", name, c.text, d, f.want)
 			}
 		}
 	}
-	d := Precheck("curl https://evil.test", headless)
+	d := Precheck(OfText("curl https://evil.test"), headless)
 	if d.Rule.Origin != (policy.Origin{File: "config.toml", Line: 7}) {
 		t.Errorf("the rule is not named: %+v", d)
 	}
-	if d := PrecheckArgs([]string{"curl", "https://evil.test"}, headless); d.Verdict != policy.Deny {
+	if d := Precheck(OfArgs([]string{"curl", "https://evil.test"}), headless); d.Verdict != policy.Deny {
 		t.Errorf("words: %+v", d)
 	}
-	if d := PrecheckArgs([]string{"echo", "$(curl https://evil.test)"}, headless); d.Verdict != policy.Allow {
+	if d := Precheck(OfArgs([]string{"echo", "$(curl https://evil.test)"}), headless); d.Verdict != policy.Allow {
 		t.Errorf("words that no shell reads: %+v", d)
 	}
 	headless.Connect = nil
-	if d := Precheck("curl https://github.com", headless); d.Verdict != policy.Deny {
+	if d := Precheck(OfText("curl https://github.com"), headless); d.Verdict != policy.Deny {
 		t.Errorf("nobody decides: %+v", d)
 	}
 	readOnly := testFacts(t, policy.Guarded, policy.ReadOnlyMode)
-	if d := Precheck("curl https://github.com", readOnly); d.Verdict != policy.Deny {
+	if d := Precheck(OfText("curl https://github.com"), readOnly); d.Verdict != policy.Deny {
 		t.Errorf("read-only has no network: %+v", d)
 	}
 	open := testFacts(t, policy.Open, policy.NoMode)
-	if d := Precheck("curl https://evil.test", open); d.Verdict != policy.Allow {
+	if d := Precheck(OfText("curl https://evil.test"), open); d.Verdict != policy.Allow {
 		t.Errorf("open: %+v", d)
 	}
 }
@@ -93,19 +93,19 @@ func TestPrecheckDir(t *testing.T) {
 		"/": policy.Deny, "/etc": policy.Deny, "/workshop": policy.Deny, "/home/u": policy.Deny, "": policy.Deny, "work": policy.Deny, "/work/../etc": policy.Deny,
 	} {
 		f.Dir = dir
-		if d := Precheck("ls", f); d.Verdict != want || d.Rule.ID == "" {
+		if d := Precheck(OfText("ls"), f); d.Verdict != want || d.Rule.ID == "" {
 			t.Errorf("%q: %+v, want %v", dir, d, want)
 		}
-		if d := PrecheckArgs([]string{"ls"}, f); d.Verdict != want {
+		if d := Precheck(OfArgs([]string{"ls"}), f); d.Verdict != want {
 			t.Errorf("%q, words: %+v, want %v", dir, d, want)
 		}
 	}
 	// Only the run's own folder counts; where it goes from there, the boundary sees.
 	f.Dir = "/work"
-	if d := Precheck("cd /etc && ls", f); d.Verdict != policy.Allow {
+	if d := Precheck(OfText("cd /etc && ls"), f); d.Verdict != policy.Allow {
 		t.Errorf("cd: %+v", d)
 	}
-	if d := Precheck("ls", Facts{}); d.Verdict != policy.Deny {
+	if d := Precheck(OfText("ls"), Facts{}); d.Verdict != policy.Deny {
 		t.Errorf("zero facts: %+v", d)
 	}
 }
@@ -116,12 +116,12 @@ func TestPrecheckStrict(t *testing.T) {
 		"cat a /work/b": false, "cat /data/x": false, "ls > /dev/null": false, "cat /dev/../dev/zero": false, "cat ../x": false, "cat ~/.cache/x": false, "ls --out=/work/x": false, "echo a/etc/b": false, "curl https://github.com/x": false, "cat /wo$X": false, "cat /$X": false, "cat $X/etc": false, "cat ~other/x": false, "X=/work/y ls": false, "cat /work/../work/x": false, "cat (": false, "cat '/work/a b'": false,
 		"cat /etc/hosts": true, "cat '/etc/hosts'": true, "cat \\/etc/hosts": true, "cat /work/../etc/hosts": true, "cat /dev/../etc/hosts": true, "ls --out=/etc/x": true, "ls > /etc/x": true, "ls < /etc/x": true, "X=/etc/y ls": true, "cat ~/x": true, "cd ~": true, "cat /etc/$X": true, "/usr/bin/ls": true, "a; b $(cat /etc/x)": true, "sh -c 'cat /etc/x'": true, "cat //etc/x": true, "cat /workshop/x": true, "cat /": true, "cat ~/.cache/../x": true, "cat /etc/*": true,
 	} {
-		d := Precheck(text, f)
+		d := Precheck(OfText(text), f)
 		if d.Verdict != policy.Allow {
 			t.Errorf("default, %q: %+v", text, d)
 		}
 		f.Strict = true
-		if d = Precheck(text, f); (d.Verdict != policy.Allow) != refused {
+		if d = Precheck(OfText(text), f); (d.Verdict != policy.Allow) != refused {
 			t.Errorf("strict, %q: %+v; refused should be %v", text, d, refused)
 		}
 		if refused && d.Verdict == policy.Deny && (d.Rule.Lift == "" || d.Rule.ID != "precheck:path") {
@@ -132,27 +132,27 @@ func TestPrecheckStrict(t *testing.T) {
 	// Links are followed where the caller can.
 	f.Strict = true
 	f.Real = func(p string) string { return strings.Replace(p, "/link", "/work", 1) }
-	if d := Precheck("cat /link/x", f); d.Verdict != policy.Allow {
+	if d := Precheck(OfText("cat /link/x"), f); d.Verdict != policy.Allow {
 		t.Errorf("a link into the workspace: %+v", d)
 	}
 	f.Real = func(p string) string { return strings.Replace(p, "/work/out", "/etc", 1) }
-	if d := Precheck("cat /work/out/x", f); d.Verdict != policy.Deny {
+	if d := Precheck(OfText("cat /work/out/x"), f); d.Verdict != policy.Deny {
 		t.Errorf("a link out of the workspace: %+v", d)
 	}
-	if d := PrecheckArgs([]string{"cat", "/etc/x"}, f); d.Verdict != policy.Deny {
+	if d := Precheck(OfArgs([]string{"cat", "/etc/x"}), f); d.Verdict != policy.Deny {
 		t.Errorf("words: %+v", d)
 	}
 }
 
 func TestA121_LongTextIsRefused(t *testing.T) {
 	f := testFacts(t, policy.Guarded, policy.NoMode)
-	if d := Precheck(strings.Repeat("true;", 5000)+"curl https://evil.test", f); d.Verdict != policy.Deny {
+	if d := Precheck(OfText(strings.Repeat("true;", 5000)+"curl https://evil.test"), f); d.Verdict != policy.Deny {
 		t.Errorf("after 5000 parts: %+v", d)
 	}
-	if d := Precheck(strings.Repeat("true;", 5000)+"curl https://github.com", f); d.Verdict != policy.Allow {
+	if d := Precheck(OfText(strings.Repeat("true;", 5000)+"curl https://github.com"), f); d.Verdict != policy.Allow {
 		t.Errorf("after 5000 parts: %+v", d)
 	}
-	if d := Precheck(strings.Repeat("true;", maxText), f); d.Verdict != policy.Deny || d.Rule.ID != "precheck:length" || d.Rule.Lift == "" {
+	if d := Precheck(OfText(strings.Repeat("true;", maxText)), f); d.Verdict != policy.Deny || d.Rule.ID != "precheck:length" || d.Rule.Lift == "" {
 		t.Errorf("too long: %+v", d)
 	}
 }
@@ -166,7 +166,7 @@ func TestPrecheckNeverAsks(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"curl ", "wget ", "git clone ", "https://evil.test/", "https://github.com/", "http://", "/etc/x ", "/work/x ", "~/x ", "$X", "'", `"`, "; ", "| ", "$(", ")", "-x ", "--url ", "-o ", "> ", "sh -c ", "(", "\\", "\n"})
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 10).Draw(rt, "pieces"), "")
-		a, b := Precheck(text, lax), Precheck(text, strict)
+		a, b := Precheck(OfText(text), lax), Precheck(OfText(text), strict)
 		if a.Verdict == policy.Ask || b.Verdict == policy.Ask || a.Rule.ID == "" || b.Rule.ID == "" || b.Verdict == policy.Allow && a.Verdict != policy.Allow {
 			rt.Fatalf("%q: %+v, strict %+v", text, a, b)
 		}
@@ -181,7 +181,7 @@ func BenchmarkPrecheck10kB(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if d := Precheck(text, f); d.Verdict != policy.Allow {
+		if d := Precheck(OfText(text), f); d.Verdict != policy.Allow {
 			b.Fatal(d)
 		}
 	}
@@ -192,7 +192,7 @@ func BenchmarkDecide10kB(b *testing.B) {
 	text := strings.Repeat("ls -l a b | git log 'x y' && ls $X\n", 300)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if d := p.Decide(text); d.Verdict != policy.Allow {
+		if d := p.Decide(OfText(text)); d.Verdict != policy.Allow {
 			b.Fatal(d)
 		}
 	}

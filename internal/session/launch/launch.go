@@ -72,9 +72,14 @@ type Outcome struct {
 	Stays policy.Rule
 }
 
-// Decide is a pure function of the facts.
+// Decide is a pure function of the facts. The command is parsed once, if
+// anything asks for that.
 func Decide(c Command, f Facts) Outcome {
-	ruled := f.ruled(c)
+	list := shell.OfArgs(c.Args)
+	if c.IsText {
+		list = shell.OfText(c.Text)
+	}
+	ruled := f.ruled(list)
 	if ruled.Verdict == policy.Deny {
 		return refused(ruled)
 	}
@@ -92,14 +97,14 @@ func Decide(c Command, f Facts) Outcome {
 		}
 		return Outcome{Place: Outside, Program: program, Decision: leaves}
 	}
-	out := Outcome{Place: Inside, Decision: f.precheck(c)}
+	out := Outcome{Place: Inside, Decision: f.precheck(list)}
 	if out.Decision.Verdict == policy.Deny {
 		return refused(out.Decision)
 	}
 	if ruled.Verdict == policy.Ask {
 		out.Decision = ruled
 	}
-	if leaves.Rule.ID != noException && (leaves.Rule.ID != compound || f.mentions(c)) {
+	if leaves.Rule.ID != noException && (leaves.Rule.ID != compound || f.mentions(list)) {
 		out.Stays = leaves.Rule
 	}
 	return out
@@ -110,13 +115,10 @@ func refused(d policy.Decision) Outcome { return Outcome{Decision: d} }
 // ruled asks the rules that restrict commands (SPEC C1). Whoever starts bawn
 // run has approved the command by that, so modes do not count, nor do rules
 // that allow.
-func (f Facts) ruled(c Command) policy.Decision {
+func (f Facts) ruled(c shell.Commands) policy.Decision {
 	p := f.Permissions
 	p.Sandboxed = f.Policy.Sandboxed()
-	if c.IsText {
-		return p.Ruled(c.Text)
-	}
-	return p.RuledArgs(c.Args)
+	return p.Ruled(c)
 }
 
 // Rules of package plain: nothing names the command, or it is more than one
@@ -145,8 +147,8 @@ func (f Facts) leaves(c Command) (plain.Outside, policy.Decision) {
 
 // mentions reports whether a part of shell text is a command that could leave
 // the sandbox by itself, so that a person may wonder why it does not.
-func (f Facts) mentions(c Command) bool {
-	list, err := shell.Parse(c.Text)
+func (f Facts) mentions(c shell.Commands) bool {
+	list, err := c()
 	if err != nil {
 		return false
 	}
@@ -166,9 +168,9 @@ func (f Facts) mentions(c Command) bool {
 }
 
 // precheck refuses early what the boundary is sure to stop (SPEC C2).
-func (f Facts) precheck(c Command) policy.Decision {
+func (f Facts) precheck(c shell.Commands) policy.Decision {
 	p := f.Policy
-	facts := shell.Facts{
+	return shell.Precheck(c, shell.Facts{
 		Policy: p, CanAsk: f.CanAskHosts, Strict: f.Strict, Dir: f.Dir, Home: f.Home, Real: f.Real,
 		Connect: func(to policy.Connect) policy.Decision {
 			if !p.HasNetwork() {
@@ -176,9 +178,5 @@ func (f Facts) precheck(c Command) policy.Decision {
 			}
 			return p.Network().Decide(to)
 		},
-	}
-	if c.IsText {
-		return shell.Precheck(c.Text, facts)
-	}
-	return shell.PrecheckArgs(c.Args, facts)
+	})
 }

@@ -43,18 +43,18 @@ func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, poli
 	if !f.hasShell && (len(args) == 0 || args[0] == "") {
 		return policy.Decision{}, policy.Policy{}, errors.New("no command given: bawn check run [-c TEXT | -- CMD [ARG…]]")
 	}
-	s, err := f.load()
+	s, err := f.prepare(args)
 	if err != nil {
-		return policy.Decision{}, policy.Policy{}, err
-	}
-	if err := f.narrow(s, args); err != nil {
 		return policy.Decision{}, policy.Policy{}, err
 	}
 	p, _, err := s.settle(guardWorks())
 	if err != nil {
 		return policy.Decision{}, p, err
 	}
-	out := launch.Decide(f.command, f.commandFacts(s.config, p, f.mayAsk(), f.mayAsk()))
+	out, prog := f.decide(f.commandFacts(s.config, p, f.mayAsk(), f.mayAsk()))
+	if prog != nil {
+		defer prog.close()
+	}
 	r.Command, r.Place = f.command.String(), [...]string{launch.Nowhere: "refused", launch.Inside: "inside", launch.Outside: "outside"}[out.Place]
 	if out.Place == launch.Outside {
 		r.Program = out.Program.Program

@@ -83,7 +83,7 @@ func (f *runFlags) asker() (a approval.Asker, ok bool) {
 // permitted asks the rules about commands for a run without a sandbox.
 func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
 	a, canAsk := f.asker()
-	out := launch.Decide(f.command, f.commandFacts(s.config, p, canAsk, false))
+	out, _ := f.decide(f.commandFacts(s.config, p, canAsk, false))
 	if out.Place == launch.Nowhere {
 		return refuse(out.Decision), false
 	}

@@ -204,34 +204,26 @@ func (p *program) exec(args, env []string) error {
 	return syscall.Exec(link(p.dir)+"/"+filepath.Base(p.path), args, env)
 }
 
-// leave runs a command outside the sandbox, if it is an exclusion or an escape
-// hatch. That is decided before anything is prepared for a sandbox: it keeps
-// all that bawn was started with.
-func (f *runFlags) leave(s *settings, guard bool) (code int, left bool, err error) {
-	p, _, err := s.settle(guard)
-	if err != nil {
-		return 0, false, err
-	}
-	a, canAsk := f.asker()
-	facts := f.commandFacts(s.config, p, canAsk, false)
+// decide says what becomes of the command. What would run outside is held by
+// the program that it returns, or refused.
+func (f *runFlags) decide(facts launch.Facts) (launch.Outcome, *program) {
 	out := launch.Decide(f.command, facts)
 	if out.Place != launch.Outside {
-		return 0, false, nil
+		return out, nil
 	}
-	return f.runOutside(a, out, p, facts.View), true, nil
+	prog, err := openProgram(out.Program.Program, facts.View)
+	if err != nil {
+		rule := out.Decision.Rule
+		rule.Text = fmt.Sprintf("%q would run outside the sandbox, but %v", out.Program.Program, err)
+		rule.Lift = "--no-prompt runs it in the sandbox"
+		return launch.Outcome{Decision: policy.Decision{Rule: rule}}, nil
+	}
+	return out, prog
 }
 
 // runOutside asks if it must, notes it, and becomes the program: with the
 // environment and folder that bawn was started with, and no shell between.
-func (f *runFlags) runOutside(a approval.Asker, out launch.Outcome, p policy.Policy, v plain.View) int {
-	prog, err := openProgram(out.Program.Program, v)
-	if err != nil {
-		return refuse(policy.Decision{Rule: policy.Rule{
-			ID: out.Decision.Rule.ID, Origin: out.Decision.Rule.Origin,
-			Text: fmt.Sprintf("%q would run outside the sandbox, but %v", out.Program.Program, err), Lift: "--no-prompt runs it in the sandbox",
-		}})
-	}
-	defer prog.close()
+func (f *runFlags) runOutside(a approval.Asker, out launch.Outcome, prog *program, p policy.Policy) int {
 	answer, yes := consent(a, f.command, out, p.Workspace())
 	if !yes {
 		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})

@@ -251,26 +251,34 @@ func without(env []string, name string) []string {
 	return slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }
 
-// runArgs loads the configuration, builds the policy and runs.
-func runArgs(f *runFlags, args []string) int {
-	open := f.tier() == policy.Open
-	if !open && nested() {
-		return fail(errNested)
+// prepare loads the configuration for a command.
+func (f *runFlags) prepare(args []string) (*settings, error) {
+	if f.tier() != policy.Open && nested() {
+		return nil, errNested
 	}
 	s, err := f.load()
 	if err != nil {
 		if nested() { // bawn's own files are hidden here
-			return fail(errNested)
+			return nil, errNested
 		}
-		return fail(err)
+		return nil, err
 	}
 	if err := f.narrow(s, args); err != nil {
+		return nil, err
+	}
+	if s.tier() != policy.Open && nested() {
+		return nil, errNested
+	}
+	return s, nil
+}
+
+// runArgs loads the configuration, builds the policy and runs.
+func runArgs(f *runFlags, args []string) int {
+	s, err := f.prepare(args)
+	if err != nil {
 		return fail(err)
 	}
-	if tier := s.tier(); tier != policy.Open {
-		if nested() {
-			return fail(errNested)
-		}
+	if s.tier() != policy.Open {
 		return runSandboxed(f, s, args)
 	}
 	p, host, err := s.settle(false)

@@ -33,20 +33,25 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	guarded := sync.OnceValue(func() bool { return canGuard(f, s) })
+	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	tty := session.OneTerminal(stdio)
+	decide := sync.OnceValues(func() (*decided, error) { return f.decideRun(s, stdio, tty) })
 	if x := s.config.Exceptions(); len(x.Exclude)+len(x.Hatches) > 0 {
-		if code, left, err := f.leave(s, guarded()); err != nil {
+		// What leaves does so before anything is prepared for a sandbox: it keeps
+		// all that bawn was started with.
+		d, err := decide()
+		if err != nil {
 			return fail(err)
-		} else if left {
-			return code
+		}
+		if d.program != nil {
+			defer d.program.close()
+			return f.runOutside(d.asker, d.out, d.program, d.policy)
 		}
 	}
 	// Nothing of the caller's but the three streams reaches the sandbox.
 	if err := linux.CloseInherited(); err != nil {
 		return fail(err)
 	}
-	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	tty := session.OneTerminal(stdio)
 	if stdio, err = session.Streams(stdio, tty, true); err != nil {
 		return fail(err)
 	}
@@ -56,20 +61,15 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		defer early.Close()
 	}
 	stage.Prefault(640 << 10)
-	p, host, err := s.settle(guarded())
+	d, err := decide()
 	if err != nil {
 		return fail(err)
 	}
-	asker, canAsk := f.asker()
-	var hosts approval.Asker
-	if canAsk && session.CanAsk(stdio, tty) {
-		hosts = asker
-	}
-	out := launch.Decide(f.command, f.commandFacts(s.config, p, canAsk, hosts != nil))
+	p, host, out := d.policy, d.host, d.out
 	if out.Place != launch.Inside {
 		return refuse(out.Decision)
 	}
-	if answer, yes := consent(asker, f.command, out, p.Workspace()); !yes {
+	if answer, yes := consent(d.asker, f.command, out, p.Workspace()); !yes {
 		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason}})
 	}
 	way, err := f.egress(s)
@@ -90,7 +90,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
 		Backend:    backend(f, launcher, early),
 		Egress:     way,
-		Ask:        hosts,
+		Ask:        d.hosts,
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      stdio,
 		Foreground: true,
@@ -113,6 +113,30 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
 	}
 	return res.Code
+}
+
+// decided is what becomes of one run, and what it was decided by.
+type decided struct {
+	policy  policy.Policy
+	host    sandbox.Host
+	asker   approval.Asker
+	hosts   approval.Asker // who answers about hosts while it runs; nil is nobody
+	out     launch.Outcome
+	program *program // of a command that runs outside
+}
+
+func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decided, error) {
+	d := new(decided)
+	var err error
+	if d.policy, d.host, err = s.settle(canGuard(f, s)); err != nil {
+		return nil, err
+	}
+	var canAsk bool
+	if d.asker, canAsk = f.asker(); canAsk && session.CanAsk(stdio, tty) {
+		d.hosts = d.asker
+	}
+	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil))
+	return d, nil
 }
 
 // bwrapArgs are bubblewrap's arguments for a run under the policy.

@@ -9,6 +9,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session/launch"
 )
 
 // checkLauncher takes the names that Linux has, so that one script serves
@@ -28,6 +29,20 @@ func bwrapArgs(policy.Policy, sandbox.Host, []string) ([]string, error) {
 }
 
 func guardWorks() bool { return false }
+
+// program is what would run outside a sandbox: there is none to leave.
+type program struct{}
+
+func (*program) close() {}
+
+// decide says what becomes of the command, as runSandboxed does.
+func (f *runFlags) decide(facts launch.Facts) (launch.Outcome, *program) {
+	if facts.Policy.Sandboxed() {
+		err := sandbox.NoBackend(runtime.GOOS)
+		return launch.Outcome{Decision: policy.Decision{Rule: policy.Rule{ID: "sandbox:none", Text: err.Error(), Lift: unavailableHint()}}}, nil
+	}
+	return launch.Decide(f.command, facts), nil
+}
 
 // runSandboxed refuses (SPEC T10): without a backend the command would run
 // unprotected.

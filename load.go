@@ -17,7 +17,7 @@ import (
 
 // LoadPolicy makes the policy that `bawn run` uses in the folder workspace,
 // relative to the current folder: from the managed settings of the machine,
-// the user's config.toml and saved answers, the workspace's .bawn/config.toml
+// the user's config.toml, saved answers and plugins, the workspace's .bawn/config.toml
 // as far as the user has trusted exactly its content, and the BAWN_ variables
 // of this process. The options come on top, as flags do: what they list is
 // added, and of a single value theirs counts; what the managed requirements

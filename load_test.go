@@ -113,3 +113,34 @@ func TestLoadPolicyProject(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// F7: what an installed plugin declares is writable, as in bawn run; a
+// mistake in a manifest is told.
+func TestLoadPolicyPlugins(t *testing.T) {
+	root, ws := settings(t, "")
+	data := mkdir(t, root, "data")
+	manifest := func(name, text string) {
+		dir := mkdir(t, root, "home", ".config", "bawn", "plugins", name)
+		write(t, dir+"/plugin.json", text, 0o600)
+	}
+	manifest("good", `{"name": "good", "permissions": {"paths": ["`+data+`"]}}`)
+	manifest("bad", `{"permission": {}}`)
+	p := load(t, ws)
+	if !allows(p, bawn.Write{Path: data + "/x"}) || allows(p, bawn.Write{Path: root + "/other"}) {
+		t.Errorf("the plugin's folder: %+v", p.Check(bawn.Write{Path: data + "/x"}))
+	}
+	if !slices.ContainsFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, `unknown key "permission"`) }) {
+		t.Errorf("warnings: %q", p.Warnings())
+	}
+	out, err := bawn.Command(deadline(t), p, "sh", "-c", "echo x >"+data+"/x && echo ok").Output()
+	if err != nil || string(out) != "ok\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if p := load(t, ws, bawn.WithTier(bawn.Airlock)); allows(p, bawn.Write{Path: data + "/x"}) {
+		t.Error("it is writable in airlock")
+	}
+	q, err := bawn.NewPolicy(bawn.Guarded, ws)
+	if err != nil || allows(q, bawn.Write{Path: data + "/x"}) {
+		t.Errorf("a policy without files has it: %v", err)
+	}
+}

@@ -69,15 +69,12 @@ func (s *settings) tier() policy.Tier {
 // be held on this machine.
 func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
 	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install}
-	problems := s.plugins(&r)
 	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)
 		}
 	}
-	p, host, err := session.Settle(s.config, r, headless)
-	host.Warnings = append(host.Warnings, problems...)
-	return p, host, err
+	return session.Settle(s.config, r, headless)
 }
 
 // notices tells a person what the configuration and the host make worth

@@ -13,7 +13,7 @@ import (
 // takes what no file can say: the fixed mode, the workspace's real path, the
 // environment, and whether names that do not exist can be held at all;
 // everything else comes from the configuration, which the command line's flags
-// are a layer of. Request.Own are the folders of bawn's own settings and
+// are a layer of, and from the manifests of installed plugins. Request.Own are the folders of bawn's own settings and
 // state. Nobody can be asked if headless is set (SPEC T8).
 //
 // What cannot be had as it is set is refused, never left out in silence; a
@@ -44,10 +44,12 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 			r.Own = append(r.Own, f)
 		}
 	}
+	problems := plugins(c, &r)
 	cfg, host, err := sandbox.Inspect(r)
 	if err != nil {
 		return policy.Policy{}, host, err
 	}
+	host.Warnings = append(host.Warnings, problems...)
 	if err := supported(c, cfg); err != nil {
 		return policy.Policy{}, host, err
 	}

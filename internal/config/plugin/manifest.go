@@ -1,11 +1,7 @@
 package plugin
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -30,7 +26,7 @@ type declared struct {
 // meant to narrow something, and of a key given twice nobody can tell which
 // holds.
 func parse(file string, data []byte, home string) ([]declared, error) {
-	m := &manifest{file: file, data: data, home: home, dec: json.NewDecoder(bytes.NewReader(data))}
+	m := &manifest{file: file, home: home, json: scanner{text: string(data)}}
 	if !utf8.Valid(data) {
 		return nil, m.fail(0, "the text is not valid UTF-8")
 	}
@@ -41,8 +37,7 @@ func parse(file string, data []byte, home string) ([]declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := m.next()
-	if _, err := m.dec.Token(); err != io.EOF {
+	if at := m.json.next(); at < len(data) {
 		return nil, m.fail(at, "there is more after the manifest")
 	}
 	return m.out, nil
@@ -50,115 +45,107 @@ func parse(file string, data []byte, home string) ([]declared, error) {
 
 type manifest struct {
 	file string
-	data []byte
 	home string
-	dec  *json.Decoder
+	json scanner
 	out  []declared
 }
 
-// next is where the next token begins.
-func (m *manifest) next() int {
-	at := int(m.dec.InputOffset())
-	for at < len(m.data) && strings.IndexByte(" \t\r\n,:", m.data[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-func (m *manifest) line(at int) int { return 1 + bytes.Count(m.data[:at], []byte("\n")) }
+func (m *manifest) line(at int) int { return 1 + strings.Count(m.json.text[:at], "\n") }
 
 func (m *manifest) fail(at int, format string, a ...any) error {
-	at = min(at, len(m.data))
-	start := bytes.LastIndexByte(m.data[:at], '\n') + 1
-	return &Error{m.file, m.line(at), 1 + utf8.RuneCount(m.data[start:at]), fmt.Sprintf(format, a...)}
+	at = min(at, len(m.json.text))
+	start := strings.LastIndexByte(m.json.text[:at], '\n') + 1
+	return &Error{m.file, m.line(at), 1 + utf8.RuneCountInString(m.json.text[start:at]), fmt.Sprintf(format, a...)}
 }
 
-// token reads one token and says where it began.
-func (m *manifest) token() (json.Token, int, error) {
-	at := m.next()
-	t, err := m.dec.Token()
-	var syntax *json.SyntaxError
-	switch {
-	case err == nil:
-		return t, at, nil
-	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, at, m.fail(len(m.data), "the manifest ends too early")
-	case errors.As(err, &syntax):
-		return nil, at, m.fail(max(at, int(syntax.Offset)-1), "not valid JSON: %v", err)
+// wrong is that what begins at a place is not wanted there.
+func (m *manifest) wrong(at int, wanted string) error {
+	if at >= len(m.json.text) {
+		return m.fail(at, "the manifest ends too early")
 	}
-	return nil, at, m.fail(at, "not valid JSON: %v", err)
+	return m.fail(at, "%s is wanted here", wanted)
+}
+
+// text reads a string and says where it began.
+func (m *manifest) text(wanted string) (string, int, error) {
+	at := m.json.next()
+	if at >= len(m.json.text) || m.json.text[at] != '"' {
+		return "", at, m.wrong(at, wanted)
+	}
+	s, bad := m.json.string()
+	if bad >= len(m.json.text) {
+		return "", at, m.fail(bad, "the manifest ends too early")
+	}
+	if bad >= 0 {
+		return "", at, m.fail(bad, "not valid JSON in a text")
+	}
+	return s, at, nil
+}
+
+// entries reads what stands between two brackets, separated by commas.
+func (m *manifest) entries(open, end byte, wanted string, entry func() error) error {
+	if at := m.json.next(); !m.json.take(open) {
+		return m.wrong(at, wanted)
+	}
+	if m.json.take(end) {
+		return nil
+	}
+	for {
+		if err := entry(); err != nil {
+			return err
+		}
+		if m.json.take(end) {
+			return nil
+		}
+		if at := m.json.next(); !m.json.take(',') {
+			return m.wrong(at, fmt.Sprintf("a comma or %c", end))
+		}
+	}
 }
 
 func (m *manifest) object(keys map[string]func() error) error {
-	t, at, err := m.token()
-	if err != nil {
-		return err
-	}
-	if t != json.Delim('{') {
-		return m.fail(at, "an object { … } is wanted here")
-	}
 	seen := map[string]bool{}
-	for m.dec.More() {
-		t, at, err := m.token()
+	return m.entries('{', '}', "an object { … }", func() error {
+		key, at, err := m.text("a key")
 		if err != nil {
 			return err
 		}
-		key, _ := t.(string) // the decoder takes no other
 		read := keys[key]
 		switch {
 		case read == nil:
-			return m.fail(at, "unknown key %q", key)
+			return m.fail(at, "unknown key %s", policy.Quote(key))
 		case seen[key]:
 			return m.fail(at, "%q is given twice", key)
 		}
 		seen[key] = true
-		if err := read(); err != nil {
-			return err
+		if at := m.json.next(); !m.json.take(':') {
+			return m.wrong(at, "a colon")
 		}
-	}
-	_, _, err = m.token()
-	return err
+		return read()
+	})
 }
 
 func (m *manifest) ignoreString() error {
-	t, at, err := m.token()
-	if err != nil {
-		return err
-	}
-	if _, ok := t.(string); !ok {
-		return m.fail(at, "a text is wanted here")
-	}
-	return nil
+	_, _, err := m.text("a text")
+	return err
 }
 
 func (m *manifest) list() error {
-	t, at, err := m.token()
-	if err != nil {
-		return err
-	}
-	if t != json.Delim('[') {
-		return m.fail(at, "a list of folders is wanted here")
-	}
-	for m.dec.More() {
-		t, at, err := m.token()
+	return m.entries('[', ']', "a list of folders", func() error {
+		text, at, err := m.text("a folder, which is written as a text,")
 		if err != nil {
 			return err
 		}
-		text, ok := t.(string)
-		if !ok {
-			return m.fail(at, "a folder is written as a text")
-		}
 		path, why := folder(text, m.home)
 		if why != "" {
-			return m.fail(at, "folder %q: %s", text, why)
+			return m.fail(at, "folder %s: %s", policy.Quote(text), why)
 		}
 		if len(m.out) == maxFolders {
 			return m.fail(at, "more than %d folders", maxFolders)
 		}
 		m.out = append(m.out, declared{path, m.line(at)})
-	}
-	_, _, err = m.token()
-	return err
+		return nil
+	})
 }
 
 // folder reads an absolute path, or one below the home.

@@ -3,6 +3,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,10 +27,10 @@ func TestManifest(t *testing.T) {
 		{"", ":1:1: the manifest ends too early"}, {"{", ":1:2: the manifest ends too early"}, {"[]", ":1:1: an object"}, {`"x"`, ":1:1: an object"}, {"null", ":1:1: an object"},
 		{`{"permission":{}}`, `:1:2: unknown key "permission"`}, {`{"permissions":{"path":[]}}`, `:1:17: unknown key "path"`}, {"{\n \"Permissions\":{}}", `:2:2: unknown key`},
 		{`{"permissions":{"paths":["/a"]},"permissions":{}}`, `:1:33: "permissions" is given twice`}, {`{"permissions":{"paths":[],"paths":["/a"]}}`, `:1:28: "paths" is given twice`},
-		{`{"permissions":[]}`, ":1:16: an object"}, {`{"permissions":{"paths":"/a"}}`, ":1:25: a list"}, {`{"permissions":{"paths":[1]}}`, ":1:26: a folder is written as a text"}, {`{"permissions":{"paths":[["/a"]]}}`, ":1:26: a folder"}, {`{"name":1}`, ":1:9: a text"},
+		{`{"permissions":[]}`, ":1:16: an object"}, {`{"permissions":{"paths":"/a"}}`, ":1:25: a list"}, {`{"permissions":{"paths":[1]}}`, ":1:26: a folder, which is written as a text"}, {`{"permissions":{"paths":[["/a"]]}}`, ":1:26: a folder"}, {`{"name":1}`, ":1:9: a text"},
 		{`{"permissions":{"paths":["a"]}}`, `:1:26: folder "a": not an absolute`}, {`{"permissions":{"paths":["~root/x"]}}`, `:1:26: folder "~root/x": not an absolute`}, {`{"permissions":{"paths":["$HOME/x"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":[""]}}`, `:1:26: folder "": it is empty`},
 		{`{"permissions":{"paths":["/a/../b"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["~/../x"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["//a"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["/a//"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["/a\u0000"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["/a\n"]}}`, ":1:26: folder"}, {`{"permissions":{"paths":["/\ud800"]}}`, ":1:26: folder"},
-		{"{} {}", ":1:4: there is more"}, {"{}x", ":1:3: there is more"}, {`{"name":"a",}`, ":1:"}, {"{\"name\":\"a\"\n,\n\"x\":}", `:3:1: unknown key "x"`}, {"\ufeff{}", ":1:1: not valid JSON"}, {"{\"name\":\"\xff\"}", ":1:1: the text is not valid UTF-8"},
+		{"{} {}", ":1:4: there is more"}, {"{}x", ":1:3: there is more"}, {`{"name":"a",}`, ":1:"}, {"{\"name\":\"a\"\n,\n\"x\":}", `:3:1: unknown key "x"`}, {"\ufeff{}", ":1:1: an object"}, {`{"name":"a" "version":"1"}`, ":1:13: a comma or }"}, {`{"name" "a"}`, ":1:9: a colon"}, {`{"name":"a\x"}`, ":1:11: not valid JSON"}, {"{\"name\":\"a\n\"}", ":1:11: not valid JSON"}, {`{"name":"a`, ":1:11: the manifest ends"}, {`{"permissions":{"paths":["/a",]}}`, ":1:31: a folder"}, {`{name:"a"}`, ":1:2: a key"}, {"{\"name\":\"\xff\"}", ":1:1: the text is not valid UTF-8"},
 		{`{"permissions":{"paths":[` + strings.Repeat(`"/a",`, maxFolders) + `"/a"]}}`, ":1:346: more than 64 folders"},
 	} {
 		got, err := parse(file, []byte(c.text), "/home/u")
@@ -195,7 +196,7 @@ func TestLoadMany(t *testing.T) {
 // Whatever a manifest holds: no crash, and only clean absolute paths on lines
 // that exist.
 func FuzzManifest(f *testing.F) {
-	for _, s := range []string{"", "{}", `{"name":"x","permissions":{"paths":["~/.tool","/srv"]}}`, `{"permissions":{"paths":["~/../x"]}}`, "{\n\"permissions\":\n{\"paths\":[\n\"/a\"]}}", `{"permissions":{"paths":["\ud800/"]}}`} {
+	for _, s := range []string{"", "{}", `{"name":"x","permissions":{"paths":["~/.tool","/srv"]}}`, `{"permissions":{"paths":["~/../x"]}}`, "{\n\"permissions\":\n{\"paths\":[\n\"/a\"]}}", `{"permissions":{"paths":["\ud800/"]}}`, `{"permissions":{"paths":["/\ud83d\ude00\/\"\u0061"]}}`, `{"name":"\u00zz"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -207,7 +208,17 @@ func FuzzManifest(f *testing.F) {
 		if err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Column < 1 || policy.HasControl(e.Text) || e.Line > 1+strings.Count(string(data), "\n")) {
 			t.Fatalf("error %q", err)
 		}
-		for _, d := range got {
+		// Whatever is taken is JSON, with these very paths.
+		var m struct {
+			Permissions struct{ Paths []string }
+		}
+		if jsonErr := json.Unmarshal(data, &m); err == nil && (jsonErr != nil || len(m.Permissions.Paths) != len(got)) {
+			t.Fatalf("taken: %+v; as JSON: %+v, %v", got, m, jsonErr)
+		}
+		for i, d := range got {
+			if path, why := folder(m.Permissions.Paths[i], "/home/u"); path != d.path || why != "" {
+				t.Fatalf("%q is %+v", m.Permissions.Paths[i], d)
+			}
 			if !policy.IsClean(d.path) || policy.HasControl(d.path) || d.line < 1 || d.line > 1+strings.Count(string(data), "\n") {
 				t.Fatalf("%+v", d)
 			}

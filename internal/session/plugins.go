@@ -1,9 +1,11 @@
-package main
+package session
 
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
+	"bawn/internal/config"
 	"bawn/internal/config/plugin"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -11,20 +13,32 @@ import (
 
 // plugins asks for the folders that installed plugins declare (SPEC F7), and
 // returns what is wrong with their manifests.
-func (s *settings) plugins(r *sandbox.Request) (problems []string) {
-	if s.tier() != policy.Guarded {
+func plugins(c config.Config, r *sandbox.Request) (problems []string) {
+	tier := r.Tier
+	if r.Mode != policy.NoMode {
+		tier = r.Mode.Tier()
+	}
+	if tier != policy.Guarded {
 		return nil // added folders hold nowhere else
 	}
-	home := os.Getenv("HOME")
-	from := plugin.Source{Dir: plugin.Dir(home, os.Getenv), Home: home, UID: os.Getuid()}
+	getenv := func(name string) (value string) {
+		for _, e := range r.Environ {
+			if v, ok := strings.CutPrefix(e, name+"="); ok {
+				value = v
+			}
+		}
+		return value
+	}
+	home := getenv("HOME")
+	from := plugin.Source{Dir: plugin.Dir(home, getenv), Home: home, UID: os.Getuid()}
 	if _, err := os.Lstat(from.Dir); err != nil {
 		return nil
 	}
-	from.Writable = appendReal(nil, s.workspace)
-	for _, it := range s.config.Folders() {
+	from.Writable = appendReal(nil, r.Workspace)
+	for _, it := range c.Folders() {
 		from.Writable = appendReal(from.Writable, it.Text)
 	}
-	for _, c := range policy.Caches(home, os.Getenv) {
+	for _, c := range policy.Caches(home, getenv) {
 		from.Writable = appendReal(from.Writable, c.Path)
 	}
 	folders, errs := plugin.Load(from)

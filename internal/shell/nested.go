@@ -206,7 +206,7 @@ func shellText(args []Word) ([]nestedCommand, bool) {
 			if command {
 				return []nestedCommand{{text: args[i].Text}}, false
 			}
-			return nil, false // a file, as any program that is run
+			return nil, !isFile(args[i]) // a file is as any program that is run
 		case plain.Has("--rcfile --init-file --emulate", a):
 			i++
 		case plain.Has("--login --noprofile --norc --posix --restricted --verbose --noediting --debugger --dump-strings --dump-po-strings", a):

@@ -69,7 +69,8 @@ type Command struct {
 	Assigns   []Assign
 	Redirects []Redirect
 	In        Context
-	// Opaque: it runs a command that its words do not tell.
+	// Opaque: it runs a command that its words do not tell, or may: it evaluates
+	// a text as the shell does.
 	Opaque bool
 }
 

@@ -45,10 +45,10 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"# nothing", ""}, {"git status", "git status"}, {"a; b", "a | b"}, {"a && b || c", "a | b | c"}, {"a | b |& c", "a | b | c"}, {"a & b", "a | b"}, {"a\nb", "a | b"},
 		{"! a", "a"}, {"(a; b)", "a | b"}, {"{ a; }", "a"}, {"time a", "a"}, {"coproc a", "a"}, {"if a; then b; elif c; then d; else e; fi", "a | b | c | d | e"}, {"while a; do b; done", "a | b"},
-		{"for i in x $(a); do b $i; done", "i=… | a | b …"}, {"select i in x; do b; done", "i=… | b"}, {"for ((i=$(a); i<1; i++)); do b; done", "a | b"}, {"case $(a) in x$(b)) c;; esac", "a | b | c"}, {"f() { a; }; f", "a | f"}, {"function f { a; }", "a"},
-		{"a $(b $(c))", "a … | b … | c"}, {"a `b`", "a … | b"}, {`a "$(b)"`, "a … | b"}, {"a <(b) >(c)", "a … … | b | c"}, {"a ${x:-$(b)}", "a … | b"}, {"a $(( $(b) ))", "a … | b"}, {"a=$(b)", "a=… | b"}, {"a[$(b)]=c", "a=… | b"}, {"a=(x $(b))", "a=… | b"}, {"${x@P}", "… |  ??"}, {"a ${x:=$(b)} ${y=1}", "a … … | x=… | b | y=…"},
+		{"for i in x $(a); do b $i; done", "i=… | a | b …"}, {"select i in x; do b; done", "i=… | b"}, {"for ((i=$(a); i<1; i++)); do b; done", " ?? | a | b"}, {"for ((;;)); do b; done", "b"}, {"case $(a) in x$(b)) c;; esac", "a | b | c"}, {"f() { a; }; f", "a | f"}, {"function f { a; }", "a"},
+		{"a $(b $(c))", "a … | b … | c"}, {"a `b`", "a … | b"}, {`a "$(b)"`, "a … | b"}, {"a <(b) >(c)", "a … … | b | c"}, {"a ${x:-$(b)}", "a … | b"}, {"a $(( $(b) ))", "a … |  ?? | b"}, {"a $((1+$#))", "a …"}, {"a=$(b)", "a=… | b"}, {"a[$(b)]=c", "a=… |  ?? | b"}, {"a[1]=c", "a=…"}, {"a=(x $(b))", "a=… | b"}, {"${x@P}", "… |  ??"}, {"a ${x:=$(b)} ${y=1}", "a … … | x=… | b | y=…"},
 		{"a <<E\n$(b)\nE", "a | b"}, {"a <<'E'\n$(b)\nE", "a"}, {"a <<< $(b)", "a | b"}, {"a > f 2>&1 < g", ">f >&1 <g a"}, {"> f", ">f"}, {"{ a; } > f", ">f | a"}, {"a > $(b)", ">… a | b"}, {"a &> f", "&>f a"},
-		{"A=1 B=$x a", "A=1 B=… a"}, {"A=1", "A=1"}, {"export A=1 B", "A=1 export B"}, {"typeset -x P=$(b)", "P=… typeset -x | b"}, {"declare $x", "declare …"}, {"let x=$(b)", "let … | b"}, {"(( x ))", "(( …"}, {"[[ -f $(a) ]]", "[[ … | a"},
+		{"A=1 B=$x a", "A=1 B=… a"}, {"A=1", "A=1"}, {"export A=1 B", "A=1 export B"}, {"typeset -x P=$(b)", "P=… typeset -x | b"}, {"declare $x", "declare … ??"}, {"declare x", "declare x"}, {"let x=$(b)", "let … ?? | b"}, {"(( x ))", "(( … ??"}, {"(( 1 ))", "(( …"}, {"[[ -f $(a) ]]", "[[ … | a"},
 		{"'g'it s\"x\"", "git sx"}, {`\git a\ b "a\$b\"c" "a\b"`, `git a b a$b"c a\b`}, {`$'git'`, "git"}, {`$'\147it'`, "…"}, {`$"git"`, "…"}, {"a ~ ~/x x~ a=~/x", "a ~… ~/x… x~ a=…"}, {"a {b,c} {} x{1..2} {\"b\",c}", "a … {} x… …"}, {"a *.c b?c d[e] 'f*'", "a … b… d… f*"}, {`a \*`, "a *"}, {"a x$y/z", "a x…"}, {"g\\\nit", "git"},
 		// what arguments name
 		{"env A=1 -u B git x", "env A=1 -u B git x"}, {"env -u B A=1 git x", "env -u B A=1 git x | A=1 git x"}, {"env -S 'a b'", "env -S a b ?? | …"}, {"sudo -u r -E git x", "sudo -u r -E git x | git x"}, {"sudo -nu r git", "sudo -nu r git | git"}, {"timeout -k 3 5 git x", "timeout -k 3 5 git x | git x"}, {"timeout $t git", "timeout … git ?? | …"}, {"nice -n 5 git", "nice -n 5 git | git"}, {"nice -n5 git", "nice -n5 git | git"}, {"nohup git", "nohup git | git"}, {"command git", "command git | git"}, {"command -v git", "command -v git"}, {"exec -a x git", "exec -a x git | git"}, {"exec 3>f", ">f exec"}, {"/usr/bin/env git", "/usr/bin/env git | git"}, {"xargs -n 1 git", "xargs -n 1 git | git …"}, {"xargs", "xargs"}, {"env $x git", "env … git | … git"}, {"sudo $x git", "sudo … git | … git"}, {"sudo -$x git", "sudo -… git ?? | …"},
@@ -160,7 +160,7 @@ func TestWordsAreThoseOfBash(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"git status", "a; b | c && $(d)", "env A=1 sh -c 'a $(b)'", "find . -exec a {} \\;", "a <<E\n$(b)\nE", "f() { a; }", "${x@P}", "case a in b) c;; esac", "x=(1 2)", "[[ a =~ b ]]", "(( a[$(b)] ))", "a {b,c}"} {
+	for _, s := range []string{"git status", "a; b | c && $(d)", "env A=1 sh -c 'a $(b)'", "find . -exec a {} \\;", "a <<E\n$(b)\nE", "f() { a; }", "${x@P}", "case a in b) c;; esac", "x=(1 2)", "[[ a =~ b ]]", "(( a[$(b)] ))", "a {b,c}", "read 'a[$(b)]'", "read -p x RANDOM", "test -v 'a[$(b)]' -o -v c", "[[ -v a[$x] && $y -eq 1 ]]", "printf '-va[$(b)]' x", "unset 'a[$(b)]'", "let 'a[$(b)]'", "declare -n n='a[$(b)]'", "${!x} ${!x*} ${!a[@]} ${a[$x]} ${a:$x:1}", "RANDOM='a[$(b)]'", "x {a[$(b)]}>f", "a[x]=1 b=([x]=2)", ". <(b)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

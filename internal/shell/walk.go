@@ -45,6 +45,11 @@ func (w *walker) stmt(s *syntax.Stmt, in Context) {
 		w.command(s.Cmd, in)
 	}
 	for _, r := range s.Redirs {
+		var args []*syntax.Word
+		if simple {
+			args = call.Args
+		}
+		w.evaluated(in, names(r, args))
 		w.parts(r, in)
 	}
 }
@@ -95,8 +100,13 @@ func (w *walker) command(c syntax.Command, in Context) {
 		w.stmts(c.Do, inner)
 	case *syntax.ForClause:
 		// The loop sets a variable, which later commands may heed.
-		if iter, ok := c.Loop.(*syntax.WordIter); ok {
-			w.add(Command{In: inner, Assigns: []Assign{{Name: iter.Name.Value}}})
+		switch loop := c.Loop.(type) {
+		case *syntax.WordIter:
+			w.add(Command{In: inner, Assigns: []Assign{{Name: loop.Name.Value}}})
+		case *syntax.CStyleLoop:
+			if !constant(loop.Init) || !constant(loop.Cond) || !constant(loop.Post) {
+				w.add(Command{In: inner, Opaque: true})
+			}
 		}
 		w.parts(c.Loop, inner)
 		w.stmts(c.Do, inner)
@@ -120,14 +130,13 @@ func (w *walker) command(c syntax.Command, in Context) {
 		w.declare(c, in)
 		w.parts(c, in)
 	case *syntax.LetClause:
-		// Arithmetic can run what a variable holds, in a[$(…)].
 		w.add(Command{Words: []Word{known("let"), {}}, In: in})
 		w.parts(c, in)
 	case *syntax.ArithmCmd:
-		w.add(Command{Words: []Word{known("(("), {}}, In: in})
+		w.add(Command{Words: []Word{known("(("), {}}, In: in, Opaque: !constant(c.X)})
 		w.parts(c, in)
 	case *syntax.TestClause:
-		w.add(Command{Words: []Word{known("[["), {}}, In: in})
+		w.add(Command{Words: []Word{known("[["), {}}, In: in, Opaque: tests(c.X)})
 		w.parts(c, in)
 	default:
 		w.lost = true
@@ -150,7 +159,8 @@ func (w *walker) declare(d *syntax.DeclClause, in Context) {
 	w.add(c)
 }
 
-// parts finds the substitutions inside a node; it does not enter commands.
+// parts finds the substitutions inside a node, and what is evaluated; it does
+// not enter commands.
 func (w *walker) parts(n syntax.Node, in Context) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		var list []*syntax.Stmt
@@ -161,14 +171,21 @@ func (w *walker) parts(n syntax.Node, in Context) {
 			list = n.Stmts
 		case *syntax.Stmt:
 			return false
+		case *syntax.ArithmExp:
+			w.evaluated(in, !constant(n.X))
+			return true
+		case *syntax.Assign:
+			w.evaluated(in, n.Index != nil && !subscript(n.Index))
+			return true
+		case *syntax.ArrayElem:
+			w.evaluated(in, n.Index != nil && !subscript(n.Index))
+			return true
 		case *syntax.ParamExp:
+			w.evaluated(in, expands(n))
 			if n.Exp == nil {
 				return true
 			}
 			switch n.Exp.Op {
-			case syntax.OtherParamOps:
-				// ${x@P} expands x like a prompt, and so runs what it holds.
-				w.add(Command{In: in | Compound, Opaque: true})
 			case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 				name := ""
 				if n.Param != nil {
@@ -185,9 +202,17 @@ func (w *walker) parts(n syntax.Node, in Context) {
 	})
 }
 
+// evaluated takes what runs if a text that is evaluated says so.
+func (w *walker) evaluated(in Context, is bool) {
+	if is {
+		w.add(Command{In: in | Compound, Opaque: true})
+	}
+}
+
 // add takes a command, and those that its arguments name.
 func (w *walker) add(c Command) {
 	at := len(w.out)
+	c.Opaque = c.Opaque || evaluates(c)
 	w.out = append(w.out, c)
 	if len(c.Words) == 0 {
 		return

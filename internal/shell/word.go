@@ -51,7 +51,7 @@ func word(w *syntax.Word) Word {
 		return Word{}
 	}
 	if len(w.Parts) == 1 {
-		if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, `\*?[{~`) {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && (lit.Value == "[" || !strings.ContainsAny(lit.Value, `\*?[{~`)) {
 			return known(lit.Value)
 		}
 	}

@@ -84,6 +84,14 @@ func TestA75_SettingsInWritablePlaces(t *testing.T) {
 	if r := b.Bawn(t, "check", "connect", "any.example"); r.Code != 2 {
 		t.Errorf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
+	if r := b.Sh(t, "getent hosts any.example; exit 3"); r.Code != 3 || !strings.Contains(r.Stderr, "denied any.example") {
+		t.Errorf("a run: exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	// The twin: the same file where the user's settings are.
+	Write(t, b.Home+"/.config/bawn/config.toml", "[sandbox]\nallowed_domains = ['*']\n")
+	if r := b.Bawn(t, "check", "connect", "any.example"); r.Code != 0 {
+		t.Errorf("the user's own file: exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 }
 
 // C7: settings that somebody else could have written are refused, and so are

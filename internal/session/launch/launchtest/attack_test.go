@@ -295,3 +295,32 @@ func TestA147_NoWordLeavesTheSandbox(t *testing.T) {
 		t.Errorf("from inside:\n%s", out)
 	}
 }
+
+// A125: programs that read, but for an option, write no further than the
+// sandbox lets them; an exclusion of one for other arguments lets none out.
+func TestA125_ReadersWriteInsideAlone(t *testing.T) {
+	b := box(t, "[sandbox]\nexclude = [\"sort in\", \"find in\"]\n")
+	sandboxtest.Write(t, filepath.Join(b.Workspace, "in"), "line\n")
+	out := filepath.Join(b.Home, "x")
+	for _, args := range [][]string{
+		{"sed", "w OUT", "in"}, {"sort", "-o", "OUT", "in"}, {"find", "in", "-fprintf", "OUT", "x"}, {"find", "in", "-exec", "cp", "in", "OUT", ";"},
+		{"git", "--no-pager", "diff", "--no-index", "--output=OUT", "in", "/dev/null"}, {"tar", "cf", "t.tar", "in", "--checkpoint=1", "--checkpoint-action=exec=cp in OUT"},
+	} {
+		for _, to := range []string{out, "out"} {
+			words := make([]string, len(args))
+			for i, a := range args {
+				words[i] = strings.ReplaceAll(a, "OUT", to)
+			}
+			text, _ := unasked(t, b, words...)
+			if written := exists(filepath.Join(b.Workspace, "out")); written != (to == "out") || exists(out) {
+				t.Errorf("%q wrote %v in the workspace, %v in the home:\n%s", words, written, exists(out), text)
+			}
+			os.Remove(filepath.Join(b.Workspace, "out"))
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

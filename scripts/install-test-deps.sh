@@ -19,6 +19,8 @@ want javac default-jdk-headless
 want python3 python3
 want node nodejs
 want npm npm
+want poetry python3-poetry
+[ -x /usr/bin/cargo ] || need="$need cargo" # for every user, unlike one in a home
 want keyctl keyutils
 want at at
 want crontab cron

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -127,7 +128,7 @@ func TestF9_InstallHosts(t *testing.T) {
 	})
 }
 
-// tools installs pnpm and yarn from the registry of this machine.
+// tools installs pnpm, yarn and bun from the registry of this machine.
 func tools(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), "tools") // not below /tmp: see sandboxtest.Main
@@ -135,28 +136,42 @@ func tools(t *testing.T) string {
 	if _, err := os.Stat(bin + "/pnpm"); err == nil {
 		return bin
 	}
-	sandboxtest.Write(t, dir+"/package.json", `{"name":"tools","version":"1.0.0","dependencies":{"pnpm":"9.15.9","yarn":"1.22.22"}}`)
+	// The package of bun's own name brings a program for every processor.
+	bun := "@oven/bun-linux-x64-baseline"
+	if runtime.GOARCH == "arm64" {
+		bun = "@oven/bun-linux-aarch64"
+	}
+	sandboxtest.Write(t, dir+"/package.json", `{"name":"tools","version":"1.0.0","dependencies":{"pnpm":"9.15.9","yarn":"1.22.22","`+bun+`":"1.2.23"}}`)
 	cmd := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock", "--loglevel", "error")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("npm install of the tools: %v\n%s", err, out)
 	}
+	if err := os.Symlink("../"+bun+"/bin/bun", bin+"/bun"); err != nil {
+		t.Fatal(err)
+	}
 	return bin
 }
 
-// F9: pnpm and yarn install, add and remove in a monorepo under the profile,
-// and replace their lock files.
-func TestF9_InstallPnpmYarn(t *testing.T) {
+// F9: pnpm, yarn and bun install, add and remove in a monorepo under the
+// profile, and replace their lock files; the script of a malicious package
+// reaches no source, no repository and no code host.
+func TestF9_InstallPnpmYarnBun(t *testing.T) {
 	bin := tools(t)
 	w := NewWorld(t)
 	registry := w.serve(t, packageOf(t, "package.json", `{"name":"dep","version":"1.0.0","scripts":{"postinstall":"sh ./run.sh"}}`,
-		"run.sh", "echo x >>$INIT_CWD/src.js; echo x >>../../src.js; true\n"))
+		"run.sh", `for up in . ../.. ../../.. ../../../../..; do echo x >>$up/src.js; echo x >>$up/.git/description; done 2>/dev/null
+for d in $INIT_CWD $PWD; do echo x >>$d/src.js; done 2>/dev/null
+curl -s -f -m 20 -o /dev/null http://github.com:18080/ && echo reached >host
+echo x >ran
+`))
 	for _, c := range []struct {
 		tool, lock    string
 		add, removing []string
 	}{
 		{"pnpm", "pnpm-lock.yaml", []string{"add", "-w", "dep"}, []string{"remove", "-w", "dep"}},
 		{"yarn", "yarn.lock", []string{"add", "-W", "dep"}, []string{"remove", "-W", "dep"}},
+		{"bun", "bun.lock", []string{"add", "dep"}, []string{"remove", "dep"}},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			launcher := "native"
@@ -165,14 +180,14 @@ func TestF9_InstallPnpmYarn(t *testing.T) {
 			}
 			b := NewBox(t, w, launcher)
 			b.Flags = []string{"-q", "--profile", "install"}
-			b.Env = append(b.Env, "PATH="+bin+":/usr/bin:/bin", "npm_config_registry="+registry, "YARN_REGISTRY="+registry, "npm_config_update_notifier=false", "COREPACK_ENABLE_STRICT=0")
+			b.Env = append(b.Env, "PATH="+bin+":/usr/bin:/bin", "npm_config_registry="+registry, "YARN_REGISTRY="+registry, "npm_config_update_notifier=false", "npm_config_side_effects_cache=false", "COREPACK_ENABLE_STRICT=0")
 			for _, d := range []string{"/.cache", "/.local/share/pnpm/store", "/.local/state/pnpm"} {
 				if err := os.MkdirAll(b.Home+d, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ws := b.Workspace
-			sandboxtest.Write(t, ws+"/package.json", `{"name":"p","private":true,"version":"1.0.0","workspaces":["packages/*"]}`)
+			sandboxtest.Write(t, ws+"/package.json", `{"name":"p","private":true,"version":"1.0.0","workspaces":["packages/*"],"trustedDependencies":["dep"]}`)
 			sandboxtest.Write(t, ws+"/pnpm-workspace.yaml", "packages:\n  - packages/*\n")
 			sandboxtest.Write(t, ws+"/packages/a/package.json", `{"name":"a","version":"1.0.0","dependencies":{"dep":"1.0.0"}}`)
 			sandboxtest.Write(t, ws+"/src.js", "source\n")
@@ -183,6 +198,10 @@ func TestF9_InstallPnpmYarn(t *testing.T) {
 				}
 				return string(data)
 			}
+			if out, err := exec.Command("git", "init", "-q", ws).CombinedOutput(); err != nil {
+				t.Fatalf("git init: %v: %s", err, out)
+			}
+			sandboxtest.Write(t, ws+"/.git/description", "a repository\n")
 			b.Run(t, c.tool, "install").OK(t)
 			if got := read(c.lock); !strings.Contains(got, "dep@1.0.0") {
 				t.Errorf("%s: %s", c.lock, got)
@@ -191,15 +210,33 @@ func TestF9_InstallPnpmYarn(t *testing.T) {
 			if got := strings.ReplaceAll(read("package.json"), " ", ""); !strings.Contains(got, `"dep":"`) {
 				t.Errorf("after add: %s", got)
 			}
-			if _, err := os.Stat(ws + "/node_modules/dep/run.sh"); err != nil {
-				t.Error(err)
+			if _, err := os.Stat(ws + "/node_modules/dep/ran"); err != nil {
+				t.Errorf("the script did not run: %v", err)
+			}
+			if _, err := os.Stat(ws + "/node_modules/dep/host"); err == nil {
+				t.Error("the script reached a code host")
 			}
 			b.Run(t, append([]string{c.tool}, c.removing...)...).OK(t)
-			if got := read("package.json"); strings.Contains(got, `"dep"`) {
+			if got := strings.ReplaceAll(read("package.json"), " ", ""); strings.Contains(got, `"dep":`) {
 				t.Errorf("after remove: %s", got)
+			}
+			if got := read(".git/description"); got != "a repository\n" {
+				t.Errorf("the repository: %s", got)
 			}
 			if got := read("src.js"); got != "source\n" {
 				t.Errorf("a source: %s", got)
+			}
+			// The twin: without the profile the script gets all of it.
+			b.Flags, b.Env = []string{"-q"}, append(b.Env, "BAWN_INSTALL_PROFILE=off")
+			b.Run(t, "rm", "-rf", "node_modules", "packages/a/node_modules").OK(t)
+			b.Run(t, c.tool, "install").OK(t)
+			if got := read("src.js"); got == "source\n" || read(".git/description") == "a repository\n" {
+				t.Errorf("without the profile: %s", got)
+			}
+			if hosts, err := filepath.Glob(ws + "/node_modules/*/host"); err != nil || len(hosts) == 0 {
+				if hosts, err = filepath.Glob(ws + "/node_modules/.pnpm/*/node_modules/dep/host"); err != nil || len(hosts) == 0 {
+					t.Errorf("without the profile the script reached no code host: %v", err)
+				}
 			}
 			if left, err := filepath.Glob(ws + "/_tmp_*"); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %q, %v", left, err)

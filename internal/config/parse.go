@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -35,6 +36,9 @@ type parser struct {
 func parseFile(sc scope, file string, data []byte) (values, error) {
 	p := parser{scope: sc, src: newSource(file, data), tables: map[string]bool{}}
 	p.out.layer, p.out.file = sc.layer, file
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		return values{}, p.src.fail(0, 3, "the file begins with a byte order mark; save it as UTF-8 without one")
+	}
 	p.toml.Reset(data)
 	table := ""
 	for p.toml.NextExpression() {

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func must(t *testing.T, err error) {
@@ -166,6 +168,18 @@ func TestLock(t *testing.T) {
 	}
 	unlock()
 	must(t, <-got)
+	// Whoever was stopped with it is not waited for without end.
+	unlock, err = d.Lock()
+	must(t, err)
+	lockWait = 20 * time.Millisecond
+	defer func() { lockWait = 10 * time.Second }()
+	if free, err := other.Lock(); err == nil || !strings.Contains(err.Error(), "another bawn holds it") {
+		t.Errorf("a lock that is held: %v", err)
+		if err == nil {
+			free()
+		}
+	}
+	unlock()
 	must(t, os.Remove(path+"/.lock"))
 	must(t, os.Symlink("elsewhere", path+"/.lock"))
 	if _, err := d.Lock(); !errors.Is(err, ErrLink) {

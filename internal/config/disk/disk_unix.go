@@ -3,8 +3,10 @@
 package disk
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,8 +152,12 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
 	return d.f.Sync()
 }
 
-// Lock waits until no other process or goroutine holds the folder's lock.
-// The lock is a file of its own: NFS locks no folders.
+// lockWait is how long Lock waits: whoever holds the lock replaces one file.
+var lockWait = 10 * time.Second
+
+// Lock waits until no other process or goroutine holds the folder's lock; a
+// process that was stopped while it holds it makes that an error. The lock is a
+// file of its own: NFS locks no folders.
 func (d *Dir) Lock() (unlock func(), err error) {
 	shown := d.f.Name() + "/.lock"
 	fd, err := openat(d.fd(), ".lock", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
@@ -161,10 +167,14 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "lock", Path: shown, Err: err}
 	}
-	for {
-		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
+	for end := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR && err != unix.EWOULDBLOCK || time.Now().After(end) {
 			break
 		}
+	}
+	if err == unix.EWOULDBLOCK {
+		err = fmt.Errorf("another bawn holds it for more than %v; end that one", lockWait)
 	}
 	if err != nil {
 		unix.Close(fd)

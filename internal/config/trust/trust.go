@@ -213,7 +213,7 @@ func (s Store) read(d *disk.Dir) ([]Entry, error) {
 	}
 	entries, err := parse(string(data))
 	if err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("%w; move it away, and trust again what you need", err))
 	}
 	return entries, nil
 }

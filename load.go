@@ -78,7 +78,9 @@ func (p Policy) settle(req sandbox.Request) (view, error) {
 		return view{}, publicConfig(err)
 	}
 	r := sandbox.Request{Mode: req.Mode, Workspace: req.Workspace, Environ: req.Environ, Guard: guardSupported() == nil}
-	for _, dir := range []string{config.UserDir(req.Environ, ""), trust.StateDir(os.Getenv, os.Getenv("HOME"))} {
+	state := trust.StateDir(os.Getenv, os.Getenv("HOME"))
+	r.Layers = sandbox.LayersIn(state)
+	for _, dir := range []string{config.UserDir(req.Environ, ""), state} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)
 		}

@@ -144,3 +144,31 @@ func TestLoadPolicyPlugins(t *testing.T) {
 		t.Errorf("a policy without files has it: %v", err)
 	}
 }
+
+// F1: the files may keep the tools' caches to the sandbox; a policy without
+// files has the host's.
+func TestLoadPolicyPrivateCaches(t *testing.T) {
+	root, ws := settings(t, "[sandbox]\ncaches = 'private'\n")
+	npm := mkdir(t, root, "home", ".npm")
+	write(t, npm+"/warm", "host\n", 0o600)
+	p := load(t, ws, bawn.WithLauncher(bawn.Native))
+	for _, want := range []string{"host\n", "host\nmade\n"} {
+		out, err := bawn.Command(deadline(t), p, "sh", "-c", "cat ~/.npm/*; echo made >~/.npm/x").Output()
+		if err != nil || string(out) != want {
+			t.Errorf("%q, %v, want %q", out, err, want)
+		}
+	}
+	if _, err := os.Stat(npm + "/x"); err == nil {
+		t.Error("the host's cache was written")
+	}
+	shared, err := bawn.NewPolicy(bawn.Guarded, ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bawn.Command(deadline(t), shared, "sh", "-c", "echo made >~/.npm/x").Run(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(npm + "/x"); err != nil {
+		t.Error("the host's cache was not written")
+	}
+}

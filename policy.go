@@ -167,7 +167,7 @@ func WithGuard(on bool) Option {
 // system (a home folder, /etc, ~/.ssh), is a *RefusedError. On a platform
 // without sandboxes every tier but Open is ErrUnavailable.
 func NewPolicy(tier Tier, workspace string, opts ...Option) (Policy, error) {
-	p := Policy{made: true, req: sandbox.Request{Tier: policy.Tier(tier), Workspace: workspace}}
+	p := Policy{made: true, req: sandbox.Request{Tier: policy.Tier(tier), Workspace: workspace, Caches: policy.SharedCaches}}
 	return p.With(opts...)
 }
 

@@ -211,7 +211,7 @@ func (r policyReport) all() string {
 	line := func(format string, a ...any) { b.WriteString(printable(fmt.Sprintf(format, a...)) + "\n") }
 	b.WriteString("\nfiles (the deepest rule decides)\n")
 	for _, f := range r.Files {
-		line("  %-10s  %s  (%s, %s)", f.Access, f.Path, f.Rule, f.Origin)
+		line("  %-12s  %s  (%s, %s)", f.Access, f.Path, f.Rule, f.Origin)
 	}
 	b.WriteString("\nnetwork\n")
 	if !r.Network.Enabled {

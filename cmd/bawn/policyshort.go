@@ -35,6 +35,7 @@ func (r policyReport) short(home string, outside []row) string {
 	}
 	var workspace, writable, private, readOnly, hidden []row
 	var caches []string
+	cacheTitle := "tool caches"
 	protected, secrets := counts{}, counts{}
 	for _, f := range r.Files {
 		id, _, _ := strings.Cut(f.Rule, ":")
@@ -56,6 +57,9 @@ func (r policyReport) short(home string, outside []row) string {
 			readOnly = append(readOnly, named)
 		case id == "cache":
 			caches = append(caches, named.name)
+			if f.Access == policy.PrivateCopy.String() { // all or none are
+				cacheTitle = "tool caches, each a private copy"
+			}
 		case f.Access == policy.Private.String():
 			private = append(private, row{named.name, "private, ends with the run"})
 		case id == "workspace":
@@ -66,7 +70,7 @@ func (r policyReport) short(home string, outside []row) string {
 	}
 	section(&b, "writable", slices.Concat(workspace, writable, private))
 	if len(caches) > 0 {
-		words(&b, "tool caches", caches)
+		words(&b, cacheTitle, caches)
 	}
 	section(&b, "read-only, like everything that is not named here", readOnly)
 	if len(protected.names) > 0 {

@@ -57,7 +57,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	}
 	var early *linux.Early
 	if launcher != linux.Bwrap && !f.allowWeaker {
-		early = linux.Prepare(tty, stdio, len(s.config.Folders()))
+		early = linux.Prepare(tty, stdio, len(s.config.Folders()), s.config.Caches() == policy.PrivateCaches)
 		defer early.Close()
 	}
 	stage.Prefault(640 << 10)

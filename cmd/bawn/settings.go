@@ -68,7 +68,7 @@ func (s *settings) tier() policy.Tier {
 // settle makes the policy. guard says whether names that do not exist yet can
 // be held on this machine.
 func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
-	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install}
+	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Layers: sandbox.LayersIn(trustState())}
 	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)

@@ -174,7 +174,7 @@ ask = ["git push *"]
 	if connect(t, c, "a.example:1") != policy.Allow || connect(t, c, "b.example:1") != policy.Deny || connect(t, c, "github.com:443") != policy.Ask {
 		t.Error("hosts")
 	}
-	if on, _, _ := c.Egress(); on || !c.Enabled() || !c.PrivateCaches() || !c.Guard() || !c.StrictPrecheck() || !c.NarrowInstalls() {
+	if on, _, _ := c.Egress(); on || !c.Enabled() || c.Caches() != policy.PrivateCaches || !c.Guard() || !c.StrictPrecheck() || !c.NarrowInstalls() {
 		t.Errorf("switches: %s", c.Report().Text())
 	}
 	if p := c.Permissions(); len(p.Deny) != 1 || p.Deny[0].String() != "terraform apply *" || len(p.Ask) != 1 || p.Ask[0].Origin().Line != 17 {

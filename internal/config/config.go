@@ -190,8 +190,14 @@ func (c Config) Temp() policy.TempMode {
 	return policy.PrivateTemp
 }
 
-// PrivateCaches reports whether caches get a layer of the sandbox's own.
-func (c Config) PrivateCaches() bool { return c.value(keyCaches).Text != "shared" }
+// Caches says whether guarded commands write the tools' caches themselves or a
+// copy of the sandbox's own.
+func (c Config) Caches() policy.CacheMode {
+	if c.value(keyCaches).Text == "shared" {
+		return policy.SharedCaches
+	}
+	return policy.PrivateCaches
+}
 
 // Guard reports whether names that do not exist yet are guarded.
 func (c Config) Guard() bool { return c.value(keyGuard).Text != "off" }

@@ -19,7 +19,7 @@ func TestNoFilesMeansDefaults(t *testing.T) {
 	if tier, _ := c.Tier(false); tier != policy.Guarded {
 		t.Errorf("tier %v", tier)
 	}
-	if !c.NarrowInstalls() || c.Enabled() || !c.Guard() || c.PrivateCaches() || c.Temp() != policy.PrivateTemp || c.StrictPrecheck() || c.Launcher() != "auto" {
+	if !c.NarrowInstalls() || c.Enabled() || !c.Guard() || c.Caches() != policy.SharedCaches || c.Temp() != policy.PrivateTemp || c.StrictPrecheck() || c.Launcher() != "auto" {
 		t.Errorf("not the defaults: %s", c.Report().Text())
 	}
 	if on, how, _ := c.Egress(); !on || how != UpstreamEnv {

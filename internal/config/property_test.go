@@ -176,7 +176,7 @@ func notWider(t *rapid.T, c, next Config) {
 	switch {
 	case onB && !onA, howA != howB, urlA != urlB:
 		t.Fatal("the egress is wider or another")
-	case c.Enabled() && !next.Enabled(), c.Guard() && !next.Guard(), c.PrivateCaches() && !next.PrivateCaches(), c.StrictPrecheck() && !next.StrictPrecheck(),
+	case c.Enabled() && !next.Enabled(), c.Guard() && !next.Guard(), next.Caches() > c.Caches(), c.StrictPrecheck() && !next.StrictPrecheck(),
 		c.NarrowInstalls() && !next.NarrowInstalls(), next.Temp() > c.Temp(), c.Launcher() != next.Launcher():
 		t.Fatalf("a switch is wider:\n%s\n%s", c.Report().Text(), next.Report().Text())
 	case slices.Index(modes, next.Permissions().Mode) > slices.Index(modes, c.Permissions().Mode):

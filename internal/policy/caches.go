@@ -35,9 +35,23 @@ var caches = [...]cache{
 	{tool: "bawn", id: "bawn", home: ".cache/bawn"},
 }
 
+// CacheMode says what guarded commands write of the tools' caches.
+type CacheMode uint8
+
+const (
+	// PrivateCaches: a copy of the sandbox's own, that all workspaces share.
+	PrivateCaches CacheMode = iota
+	// SharedCaches: the host's.
+	SharedCaches
+)
+
 // Caches lists the tool caches below home, or where getenv moves them, as
 // writable rules. Values that are not absolute clean paths are ignored.
-func Caches(home string, getenv func(string) string) []PathRule {
+func Caches(home string, getenv func(string) string, mode CacheMode) []PathRule {
+	access := PrivateCopy
+	if mode == SharedCaches {
+		access = ReadWrite
+	}
 	out := make([]PathRule, 0, len(caches))
 	for _, c := range caches {
 		path := ""
@@ -56,7 +70,7 @@ func Caches(home string, getenv func(string) string) []PathRule {
 		if !IsClean(path) || path == "/" || Inside(home, path) {
 			continue
 		}
-		out = append(out, PathRule{Path: path, Access: ReadWrite, kind: kindCache, id: c.id, what: c.tool})
+		out = append(out, PathRule{Path: path, Access: access, kind: kindCache, id: c.id, what: c.tool})
 	}
 	return out
 }

@@ -16,6 +16,9 @@ const (
 	ReadOnly
 	// Private: writable, but the sandbox's own; the host's content is not there.
 	Private
+	// PrivateCopy: the host's content, and what is written stays the sandbox's
+	// own: the host never sees it, the next run does.
+	PrivateCopy
 	// ReadWrite: the host's content, writable.
 	ReadWrite
 )
@@ -26,6 +29,8 @@ func (a Access) String() string {
 		return "read-only"
 	case Private:
 		return "private"
+	case PrivateCopy:
+		return "private copy"
 	case ReadWrite:
 		return "read-write"
 	}
@@ -121,6 +126,9 @@ func (r PathRule) words() Rule {
 			Lift: "run the command outside the sandbox (--tier open)",
 		}
 	case kindCache:
+		if r.Access == PrivateCopy {
+			return Rule{ID: "cache:" + r.id, Text: "guarded writes a private copy of the " + r.what + " cache; the host's stays as it is"}
+		}
 		return Rule{ID: "cache:" + r.id, Text: "the " + r.what + " cache is writable in guarded"}
 	case kindProtect:
 		return Rule{

@@ -81,7 +81,7 @@ func TestLookupIsLongestThenStrictest(t *testing.T) {
 			for _, c := range []struct {
 				a    Action
 				want bool
-			}{{Read{p}, want.Access != Hidden}, {Write{p}, want.Access == Private || want.Access == ReadWrite}} {
+			}{{Read{p}, want.Access != Hidden}, {Write{p}, want.Access >= Private}} {
 				d := table.Decide(c.a)
 				if (d.Verdict == Allow) != c.want || d.Rule.ID != want.Rule().ID {
 					t.Fatalf("Decide(%#v) = %+v, want allow %v", c.a, d, c.want)

@@ -14,7 +14,7 @@ func testConfig(change func(*Config)) Config {
 	none := func(string) string { return "" }
 	c := Config{
 		Tier: Guarded, Workspace: testHome + "/src/app", Homes: []string{testHome},
-		Hidden: Credentials([]string{testHome}, none), Caches: Caches(testHome, none),
+		Hidden: Credentials([]string{testHome}, none), Caches: Caches(testHome, none, SharedCaches),
 	}
 	if change != nil {
 		change(&c)

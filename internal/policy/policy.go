@@ -406,7 +406,7 @@ func (c Config) rules() []PathRule {
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
 			// A variable may name any folder as a cache.
-			if tooWide(r.Path, c.Homes) == "" && !hidden.holds(r.Path) {
+			if tooWide(r.Path, c.Homes) == "" && !hidden.holds(r.Path) && !c.asFolder(r) {
 				rs = append(rs, r)
 			}
 		}
@@ -420,6 +420,13 @@ func (c Config) rules() []PathRule {
 		}
 	}
 	return append(rs, c.Hidden...)
+}
+
+// asFolder reports whether a cache that would be private lies in a folder that
+// is writable anyway: it is part of that one, whether it exists or not.
+func (c Config) asFolder(cache PathRule) bool {
+	inside := func(dir string) bool { return Inside(cache.Path, dir) }
+	return cache.Access == PrivateCopy && (inside(c.Workspace) || slices.ContainsFunc(c.AddDirs, inside) || slices.ContainsFunc(c.GitDirs, inside))
 }
 
 // devices are the nodes the sandbox's /dev has.

@@ -123,7 +123,7 @@ func TestCredentialsMovedByEnvironment(t *testing.T) {
 }
 
 func TestCaches(t *testing.T) {
-	seen := checkRules(t, Caches("/home/a", env()), ReadWrite)
+	seen := checkRules(t, Caches("/home/a", env(), SharedCaches), ReadWrite)
 	for _, name := range strings.Fields(`.cache .npm .cargo/registry .cargo/git .cache/go-build go/pkg/mod .cache/pip .cache/uv
 		.cache/yarn .local/share/pnpm/store .bun/install/cache .cache/bawn`) {
 		if _, ok := seen["/home/a/"+name]; !ok {
@@ -131,7 +131,7 @@ func TestCaches(t *testing.T) {
 		}
 	}
 	moved := checkRules(t, Caches("/home/a", env("GOPATH", "/go:/other", "npm_config_cache", "/npm/", "PIP_CACHE_DIR", "relative",
-		"UV_CACHE_DIR", "/home", "CARGO_HOME", "/cargo", "GOCACHE", "off", "XDG_CACHE_HOME", "/")), ReadWrite)
+		"UV_CACHE_DIR", "/home", "CARGO_HOME", "/cargo", "GOCACHE", "off", "XDG_CACHE_HOME", "/"), SharedCaches), ReadWrite)
 	for path, want := range map[string]bool{
 		"/go/pkg/mod": true, "/other/pkg/mod": false, "/npm": true, "/cargo/registry": true, "/cargo/git": true,
 		"/home": false, "/home/a": false, "relative": false, "off": false, "/": false, "/home/a/go/pkg/mod": false,
@@ -145,7 +145,7 @@ func TestCaches(t *testing.T) {
 // No cache opens a credential: the deepest rule decides, and every secret in
 // a cache is deeper than the cache.
 func TestCachesHideTheirSecrets(t *testing.T) {
-	hidden, caches := Credentials([]string{testHome}, env()), Caches(testHome, env())
+	hidden, caches := Credentials([]string{testHome}, env()), Caches(testHome, env(), SharedCaches)
 	table := NewTable(append(hidden, caches...))
 	for _, h := range hidden {
 		if r := table.Lookup(h.Path + "/x"); r.Access != Hidden {

@@ -54,6 +54,7 @@ const (
 	EventFailed              // the command did not run; Code is bawn's exit code
 	EventNetwork             // Net holds what Spec.Net asked for
 	EventName                // Name is what the guard refused or watched
+	EventNotice              // Reason holds lines for a person: what they do not get
 	EventConnected           // File is the socket, or nil and Reason says why
 	EventLost                // something was written to the folder Reason (Mount.Lost), and goes with the sandbox
 )

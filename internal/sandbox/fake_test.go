@@ -109,13 +109,13 @@ func mustPolicy(t *testing.T, c policy.Config) policy.Policy {
 func show(m Mount) string {
 	name := [...]string{
 		OpTmpfs: "tmpfs", OpSkeleton: "skeleton", OpBind: "bind", OpPin: "pin", OpDir: "dir", OpFile: "file",
-		OpSymlink: "symlink", OpMask: "mask", OpSeal: "seal", OpProc: "proc", OpDev: "dev", OpReplace: "replace",
+		OpSymlink: "symlink", OpMask: "mask", OpSeal: "seal", OpProc: "proc", OpDev: "dev", OpReplace: "replace", OpLayer: "layer",
 	}[m.Op]
 	s := fmt.Sprintf("%-8s %s", name, m.Target)
 	switch m.Op {
 	case OpTmpfs, OpSkeleton, OpDir, OpFile, OpReplace:
 		s += fmt.Sprintf(" %04o", m.Mode)
-	case OpBind:
+	case OpBind, OpLayer:
 		if m.Source != m.Target {
 			s += " from " + m.Source
 		}
@@ -140,10 +140,13 @@ type view uint8
 const (
 	viewNothing   view = iota // nothing of the host: a stub, or a place of the sandbox's own
 	viewHostRead              // the host's content, read-only
+	viewCopy                  // the host's content, and what is written stays here
 	viewHostWrite             // the host's content, writable
 )
 
-func (v view) String() string { return [...]string{"nothing", "read-only", "read-write"}[v] }
+func (v view) String() string {
+	return [...]string{"nothing", "read-only", "private copy", "read-write"}[v]
+}
 
 // look finds what the steps show at path: the last one that covers it decides.
 func look(mounts []Mount, p string) view {
@@ -162,10 +165,12 @@ func look(mounts []Mount, p string) view {
 			return viewHostRead
 		case OpPin:
 			under := look(mounts[:i], p)
-			if under == viewHostWrite && !m.Write {
+			if under > viewHostRead && !m.Write {
 				return viewHostRead
 			}
 			return under
+		case OpLayer:
+			return viewCopy
 		}
 		return viewNothing
 	}

@@ -34,6 +34,7 @@ type Host struct {
 	Control    []string           // git's control files and hooks folders in writable places
 	Linked     []string           // see Guard
 	Names      []string           // further paths that decide what git runs, which no mount can hold
+	Layers     string             // Request.Layers, by its real path
 	HostsFile  string             // the same of /etc/hosts
 	Hostname   string
 	Warnings   []string

@@ -83,10 +83,13 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		return c, in.host, err
 	}
 	if len(c.Homes) > 0 {
-		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv), slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
+		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv, r.Caches), slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
 		in.listToMissing(c.Caches, c.Homes)
 	}
 	if c.CacheAccess() {
+		if err := in.layers(c, r); err != nil {
+			return c, in.host, err
+		}
 		if err := plantedFolders(c, r.AddDirs); err != nil {
 			return c, in.host, err
 		}

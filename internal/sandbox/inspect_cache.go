@@ -41,6 +41,18 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 	return out
 }
 
+// layers finds the folder for what is written in private caches.
+func (in *inspector) layers(c policy.Config, r Request) (err error) {
+	if r.Caches == policy.SharedCaches || len(c.Caches) == 0 {
+		return nil
+	}
+	if r.Layers == "" {
+		return &policy.RefusedError{What: "private caches", Why: "there is no folder to keep them in", Lift: `set HOME or XDG_STATE_HOME, or caches = "shared"`}
+	}
+	in.host.Layers, err = RealPath(r.Layers)
+	return err
+}
+
 // plantedFolders refuses an added folder whose name is, or goes through, a
 // link that lies where a sandboxed command may write, unless it leads to such
 // a place: a command of an earlier run would choose what this one may write.

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"hash/fnv"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"bawn/internal/policy"
@@ -218,10 +220,10 @@ func (pl *planner) skeletons() {
 				continue
 			}
 			for d := policy.Parent(r.Path); policy.Inside(d, home) && !set[d]; d = policy.Parent(d) {
-				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly || pl.inWritable(d) {
+				if !pl.host.listed(d) || pl.table.Lookup(d).Access != policy.ReadOnly || pl.inWritable(d) || pl.inLayer(d) {
 					continue
 				}
-				if r.Access == policy.ReadWrite && pl.host.exists(r.Path) {
+				if r.Access > policy.Private && pl.host.exists(r.Path) {
 					break // its mount point exists: no need to open the folder up
 				}
 				set[d] = true
@@ -266,7 +268,7 @@ func (pl *planner) child(dir string, e Entry) {
 		} else {
 			pl.add(Mount{Op: OpFile, Target: path, Mode: 0})
 		}
-	case r.Path == path && (r.Access == policy.ReadWrite || r.Access == policy.Private):
+	case r.Path == path && r.Access >= policy.Private:
 		return // bound by writable
 	case e.Kind == KindLink:
 		pl.add(Mount{Op: OpSymlink, Target: path, Data: e.Link})
@@ -282,6 +284,10 @@ func (pl *planner) writable() {
 	for _, r := range pl.table.Below("/") {
 		if r.Access == policy.ReadOnly && pl.table.Lookup(policy.Parent(r.Path)).Access == policy.Private && pl.host.isDir(r.Path) && !pl.skeleton[r.Path] {
 			pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Dir: true})
+			continue
+		}
+		if r.Access == policy.PrivateCopy {
+			pl.layer(r)
 			continue
 		}
 		if r.Access != policy.ReadWrite || r.Path == "/" || strings.HasPrefix(r.Path, "/dev/") || r.Path == "/tmp" || r.Path == "/var/tmp" {
@@ -305,11 +311,39 @@ func (pl *planner) writable() {
 	}
 }
 
+// layer shows a private copy of a cache, but for one inside another.
+func (pl *planner) layer(r policy.PathRule) {
+	switch outer := pl.table.Lookup(policy.Parent(r.Path)); {
+	case outer.Access == policy.PrivateCopy, pl.inLayer(r.Path): // restrict mounts it over what narrows that one
+	case pl.host.isDir(r.Path), !pl.host.exists(r.Path) && outer.Access == policy.ReadOnly && pl.inSkeleton(r.Path):
+		pl.add(pl.layerOf(r.Path))
+	}
+}
+
+// layerOf keeps a folder's layers under a name made of its path.
+func (pl *planner) layerOf(path string) Mount {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(path))
+	store := pl.host.Layers + path[strings.LastIndexByte(path, '/'):] + "-" + strconv.FormatUint(h.Sum64(), 16)
+	return Mount{Op: OpLayer, Target: path, Source: store, Write: true, Dir: true}
+}
+
+// inLayer reports whether a folder above path is a private copy.
+func (pl *planner) inLayer(path string) bool {
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		if r, ok := pl.table.At(d); ok && r.Access == policy.PrivateCopy && pl.host.isDir(d) {
+			return true
+		}
+	}
+	return false
+}
+
 // bound reports whether writable makes a mount at path.
 func (pl *planner) bound(path string) bool {
 	r, ok := pl.table.At(path)
+	outer := pl.table.Lookup(policy.Parent(path)).Access
 	return ok && r.Access == policy.ReadWrite && pl.host.isDir(path) &&
-		pl.table.Lookup(policy.Parent(path)).Access != policy.ReadWrite && !pl.inWritable(path)
+		outer != policy.ReadWrite && !pl.inWritable(path) && !(outer == policy.ReadOnly && pl.inLayer(path))
 }
 
 // inWritable reports whether a folder above path is bound by writable; the
@@ -356,7 +390,7 @@ func (pl *planner) restrict() {
 	var steps []step
 	add := func(path string, m Mount) { steps = append(steps, step{path, m}) }
 	for _, path := range pl.host.Pins {
-		if pl.table.Lookup(path).Access == policy.ReadWrite && !pl.bound(path) && !pl.guarded(path, true) {
+		if pl.table.Lookup(path).Access > policy.Private && !pl.bound(path) && !pl.guarded(path, true) {
 			add(path, Mount{Op: OpPin, Target: path, Write: true, Dir: true})
 		}
 	}
@@ -369,12 +403,14 @@ func (pl *planner) restrict() {
 		switch {
 		case pl.skeleton[r.Path]:
 			// Sealed, and a mount point or a name in one.
-		case r.Access == policy.ReadOnly && outer.Access == policy.ReadWrite:
+		case r.Access == policy.ReadOnly && outer.Access > policy.Private:
 			// Nothing can be mounted on a link.
 			if pl.host.Kinds[r.Path] != KindLink && !pl.guarded(r.Path, dir) {
 				add(r.Path, Mount{Op: OpPin, Target: r.Path, Dir: dir})
 			}
-		case r.Access == policy.ReadWrite && dir && outer.Access != policy.ReadWrite && pl.inWritable(r.Path):
+		case r.Access == policy.PrivateCopy && dir && outer.Access == policy.ReadOnly && pl.inLayer(r.Path):
+			add(r.Path, pl.layerOf(r.Path))
+		case r.Access == policy.ReadWrite && dir && outer.Access != policy.ReadWrite && (pl.inWritable(r.Path) || outer.Access == policy.ReadOnly && pl.inLayer(r.Path)):
 			add(r.Path, Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
 		case r.Access == policy.Hidden && outer.Access != policy.Hidden && !pl.skeleton[policy.Parent(r.Path)]:
 			if outer.Access != policy.Private && pl.host.Kinds[r.Path] != KindLink && !pl.gone(r.Path) {
@@ -383,7 +419,7 @@ func (pl *planner) restrict() {
 		}
 	}
 	for _, path := range pl.host.Sockets {
-		if a := pl.table.Lookup(path).Access; (a == policy.ReadOnly || a == policy.ReadWrite) && !pl.gone(path) {
+		if a := pl.table.Lookup(path).Access; a != policy.Hidden && a != policy.Private && !pl.gone(path) {
 			add(path, Mount{Op: OpMask, Target: path, Try: true})
 		}
 		// A folder above it that is renamed takes the socket out of the path
@@ -403,7 +439,7 @@ func (pl *planner) restrict() {
 			continue
 		}
 		// Several for one path: the strictest, which must hold if any must.
-		if p := &pl.out[len(pl.out)-1]; strictness(s.m) > strictness(*p) {
+		if p := &pl.out[len(pl.out)-1]; strictness(s.m) > strictness(*p) || p.Op == OpPin && s.m.Op != OpPin && strictness(s.m) == strictness(*p) {
 			s.m.Try = s.m.Try && p.Try
 			*p = s.m
 		}
@@ -443,7 +479,7 @@ func guardOf(p policy.Policy, h Host) Guard {
 		if r.IsSetting() && r.Access == policy.ReadOnly {
 			g.Protected = append(g.Protected, r.Path)
 		}
-		if r.Access != policy.ReadWrite {
+		if r.Access < policy.PrivateCopy {
 			continue
 		}
 		if r.IsCache() {

@@ -50,8 +50,27 @@ func (m machine) config() policy.Config {
 	for range m.r.IntN(6) {
 		c.Hidden = append(c.Hidden, hide(m.path(m.base(), 4)))
 	}
+	caches := []policy.Access{policy.ReadWrite, policy.PrivateCopy}[m.r.IntN(2)]
 	for range m.r.IntN(4) {
-		c.Caches = append(c.Caches, policy.FixedRule(m.path(m.base(), 3), policy.ReadWrite, "cache:x", "a cache"))
+		dir := m.path(m.base(), 3)
+		c.Caches = append(c.Caches, policy.FixedRule(dir, caches, "cache:x", "a cache"))
+		if p := m.path(dir, 2); m.r.IntN(2) == 0 && m.fs[p] != "" { // what the settings protect may lie there
+			c.Protected = append(c.Protected, policy.ProtectRule(p, "a test"))
+			switch m.r.IntN(4) { // and in that again what is not
+			case 0:
+				c.Workspace = m.path(p, 1)
+			case 1:
+				q := m.path(p, 1)
+				if m.fs[p] == "dir" && m.fs[q] == "" {
+					m.fs.add(q, "dir")
+				}
+				c.Caches = append(c.Caches, policy.FixedRule(q, caches, "cache:x", "a cache"))
+				if m.fs[q] == "dir" && m.fs[q+"/secret"] == "" {
+					m.fs.add(q+"/secret", "file")
+					c.Hidden = append(c.Hidden, hide(q+"/secret"))
+				}
+			}
+		}
 	}
 	writable := []string{c.Workspace}
 	if m.r.IntN(2) == 0 {
@@ -88,7 +107,7 @@ func (m machine) valid() bool {
 // table says, what is writable is there, and no step covers an earlier one.
 func TestPlanShowsWhatThePolicySays(t *testing.T) {
 	planned := 0
-	for seed := range uint64(6000) {
+	for seed := range uint64(9000) {
 		m := machine{rand.New(rand.NewPCG(seed, 7)), newFS(home, "/data")}
 		m.grow()
 		cfg := m.config()
@@ -112,6 +131,13 @@ func TestPlanShowsWhatThePolicySays(t *testing.T) {
 				h.Pins = append(h.Pins, d)
 			}
 		}
+		for _, c := range cfg.Caches {
+			for _, r := range cfg.Hidden {
+				for d := policy.Parent(r.Path); d != c.Path && policy.Inside(d, c.Path); d = policy.Parent(d) {
+					h.Pins = append(h.Pins, d)
+				}
+			}
+		}
 		mounts := Plan(p, h, Command{}).Mounts
 		if bad := misplaced(mounts); bad != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, bad, describe(cfg, m.fs, mounts))
@@ -123,12 +149,14 @@ func TestPlanShowsWhatThePolicySays(t *testing.T) {
 			switch {
 			case rule.Access == policy.Hidden && got != viewNothing && kind != KindLink:
 				bad = "is hidden"
-			case rule.Access == policy.ReadOnly && got == viewHostWrite && kind != KindLink:
+			case rule.Access == policy.ReadOnly && got > viewHostRead && kind != KindLink:
 				bad = "is read-only"
 			case rule.Access == policy.Private && got != viewNothing:
 				bad = "is private"
 			case rule.Access == policy.ReadWrite && kind == KindDir && got != viewHostWrite && m.fs.kind(rule.Path) == KindDir:
 				bad = "is writable"
+			case rule.Access == policy.PrivateCopy && (got == viewHostWrite || kind == KindDir && got != viewCopy && m.fs.kind(rule.Path) == KindDir):
+				bad = "is a private copy"
 			case rule.Access == policy.ReadOnly && (kind == KindDir || kind == KindFile) && got == viewNothing && q != "/run" && !m.shownAsSkeleton(mounts, q):
 				bad = "is readable"
 			case slices.Contains(h.Sockets, q) && got != viewNothing:

@@ -33,7 +33,7 @@ func noEnv(string) string { return "" }
 func ordinaryConfig(change func(*policy.Config)) policy.Config {
 	c := policy.Config{
 		Tier: policy.Guarded, Workspace: home + "/src/app", Homes: []string{home},
-		Hidden: policy.Credentials([]string{home}, noEnv), Caches: policy.Caches(home, noEnv),
+		Hidden: policy.Credentials([]string{home}, noEnv), Caches: policy.Caches(home, noEnv, policy.SharedCaches),
 		Protected: []policy.PathRule{
 			policy.ProtectRule(home+"/src/app/.git/hooks", "git control file"),
 			policy.ProtectRule(home+"/src/app/.git/config", "git control file"),
@@ -104,7 +104,7 @@ var planCases = []struct {
 		name: "home-in-tmp", fs: newFS("/tmp/home/.ssh/id=file", "/tmp/home/notes=file", "/tmp/home/ws/a=file", "/tmp/home/.cache"),
 		config: func(c *policy.Config) {
 			c.Homes, c.Workspace, c.Protected = []string{"/tmp/home"}, "/tmp/home/ws", nil
-			c.Hidden, c.Caches = policy.Credentials(c.Homes, noEnv), policy.Caches("/tmp/home", noEnv)
+			c.Hidden, c.Caches = policy.Credentials(c.Homes, noEnv), policy.Caches("/tmp/home", noEnv, policy.SharedCaches)
 		},
 		want: map[string]view{
 			"/tmp/home/notes": viewHostRead, "/tmp/home/.ssh/id": viewNothing, "/tmp/home/ws/a": viewHostWrite, "/tmp/other": viewNothing,
@@ -115,7 +115,7 @@ var planCases = []struct {
 		name: "home-in-host-temp", fs: newFS("/tmp/home/.ssh/id=file", "/tmp/home/notes=file", "/tmp/home/ws/a=file", "/tmp/home/.cache"),
 		config: func(c *policy.Config) {
 			c.Homes, c.Workspace, c.Protected, c.Temp = []string{"/tmp/home"}, "/tmp/home/ws", nil, policy.HostTemp
-			c.Hidden, c.Caches = policy.Credentials(c.Homes, noEnv), policy.Caches("/tmp/home", noEnv)
+			c.Hidden, c.Caches = policy.Credentials(c.Homes, noEnv), policy.Caches("/tmp/home", noEnv, policy.SharedCaches)
 		},
 		want: map[string]view{
 			"/tmp/home/notes": viewHostRead, "/tmp/home/.ssh/id": viewNothing, "/tmp/home/ws/a": viewHostWrite, "/tmp/other": viewHostWrite,

@@ -12,6 +12,7 @@ type Request struct {
 	Env        policy.EnvRules
 	Environ    []string // the caller's environment
 	Network    policy.NetworkConfig
+	Caches     policy.CacheMode
 	Guard      bool          // names that do not exist yet can be held too
 	TempOrigin policy.Origin // who set Temp
 
@@ -23,6 +24,9 @@ type Request struct {
 	MayAdd func(real string) error
 	// Own are files and folders of bawn's own settings and state: hidden.
 	Own []string
+	// Layers is the folder for what is written in private caches, made when
+	// there is something. No sandboxed command may reach it.
+	Layers string
 	// Settings are hidden and read-only places: rules of policy.SettingRule.
 	Settings []policy.PathRule
 	// Lifted are ids of protected names that do not hold, Unprotected places
@@ -53,4 +57,13 @@ type Folder struct {
 	// Must: where it cannot be added the run is refused. Otherwise it is left
 	// out with a warning.
 	Must bool
+}
+
+// LayersIn is where layers lie in bawn's state folder; "" if that is unknown.
+// They cannot lie in its cache folder, which is one of those that they cover.
+func LayersIn(state string) string {
+	if state == "" {
+		return ""
+	}
+	return state + "/caches"
 }

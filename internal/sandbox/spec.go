@@ -38,7 +38,16 @@ const (
 	OpDev
 	// OpReplace shows a read-only file with Data over the file at Target.
 	OpReplace
+	// OpLayer shows the host's folder at Target with a layer of the sandbox's
+	// own over it, which takes what is written. The layers are kept below
+	// Source, and no two runs write one at a time. Where that cannot be, or
+	// the host has no such folder, it shows Source's OwnFolder alone.
+	OpLayer
 )
+
+// OwnFolder is the name, below an OpLayer's Source, of the folder that all runs
+// without a layer share.
+const OwnFolder = "own"
 
 // Mount is one step. Paths are absolute, clean and real.
 type Mount struct {

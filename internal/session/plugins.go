@@ -38,7 +38,7 @@ func plugins(c config.Config, r *sandbox.Request) (problems []string) {
 	for _, it := range c.Folders() {
 		from.Writable = appendReal(from.Writable, it.Text)
 	}
-	for _, c := range policy.Caches(home, getenv) {
+	for _, c := range policy.Caches(home, getenv, policy.SharedCaches) {
 		from.Writable = appendReal(from.Writable, c.Path)
 	}
 	folders, errs := plugin.Load(from)

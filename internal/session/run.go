@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -301,6 +302,12 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		r.stopped(ev.Code)
 	case sandbox.EventNetwork:
 		r.net.serve(ev.Net, r.p)
+	case sandbox.EventNotice:
+		if e := r.o.Egress; e != nil && e.Notice != nil {
+			for line := range strings.Lines(ev.Reason) {
+				e.Notice(strings.TrimSuffix(line, "\n"))
+			}
+		}
 	case sandbox.EventName:
 		r.names.add(ev.Name)
 	case sandbox.EventLost:

@@ -30,7 +30,7 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 	} else if err := c.AllowTier(r.Mode.Tier()); err != nil {
 		return fail(err)
 	}
-	r.Temp, r.Env, r.Network = c.Temp(), c.Env(), c.Network()
+	r.Temp, r.Caches, r.Env, r.Network = c.Temp(), c.Caches(), c.Env(), c.Network()
 	r.TempOrigin = c.Items("sandbox.tmp")[0].Origin
 	r.Guard = r.Guard && c.Guard()
 	r.Lifted, r.Unprotected = c.Unprotect()
@@ -71,13 +71,6 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 
 // supported refuses what this version cannot do.
 func supported(c config.Config, cfg policy.Config) error {
-	if cfg.CacheAccess() && c.PrivateCaches() {
-		it := c.Items("sandbox.caches")[0]
-		return &policy.RefusedError{
-			What: fmt.Sprintf("caches %q (%s)", it.Text, it.Origin), Why: "this version does not support it yet",
-			Lift: `set caches = "shared", or use --tier airlock, which writes no cache`,
-		}
-	}
 	for _, id := range cfg.Lifted {
 		if strings.HasPrefix(id, "git.config:") && !cfg.Guard && cfg.Tier != policy.Open && cfg.Mode != policy.ReadOnlyMode {
 			return &policy.RefusedError{

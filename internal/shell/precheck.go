@@ -222,7 +222,7 @@ func (f Facts) path(w Word) policy.Decision {
 // mayLead reports whether something writable lies below a folder.
 func (f Facts) mayLead(dir string) bool {
 	for _, r := range f.Policy.Files().Below(dir) {
-		if r.Access == policy.ReadWrite || r.Access == policy.Private {
+		if r.Access >= policy.Private {
 			return true
 		}
 	}

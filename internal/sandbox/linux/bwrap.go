@@ -46,18 +46,19 @@ func FindBwrap() (string, error) {
 // socket that its owner removed between the look and the mount makes
 // bubblewrap fail: without that mask it is tried once more.
 func startBwrap(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
-	spec.Mounts = showInput(present(spec.Mounts), stdio.In)
-	p, err := bwrapOnce(spec, stdio)
+	mounts, plain := plainFolders(spec.Mounts)
+	spec.Mounts = showInput(present(mounts), stdio.In)
+	p, err := bwrapOnce(spec, stdio, plain)
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		if now := present(spec.Mounts); len(now) < len(spec.Mounts) {
 			spec.Mounts = now
-			return bwrapOnce(spec, stdio)
+			return bwrapOnce(spec, stdio, plain)
 		}
 	}
 	return p, err
 }
 
-func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Process, error) {
 	path, err := FindBwrap()
 	if err != nil {
 		return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: err.Error()}
@@ -137,6 +138,9 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) 
 	}
 	capture.Close()
 	p.stderr, p.local, p.bwrap = out, spec.Net.Local, true
+	if plain {
+		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: bwrapPlain})
+	}
 	p.endOrphan()
 	if err := p.await(Bwrap); err != nil {
 		return nil, err
@@ -151,7 +155,8 @@ const firstDataFD = stage.ExeFD + 2
 // ShownBwrapArgs are the arguments that Start gives bubblewrap for a Spec, for
 // a person to read.
 func ShownBwrapArgs(spec sandbox.Spec) []string {
-	spec.Mounts = present(spec.Mounts)
+	mounts, _ := plainFolders(spec.Mounts)
+	spec.Mounts = present(mounts)
 	args, _ := BwrapArgs(spec, firstDataFD)
 	return args
 }

@@ -99,7 +99,7 @@ func probe(l Launcher) (p probed) {
 }
 
 func runProbe(l Launcher, ws string, env, args []string) (code int, err error) {
-	cfg, host, err := sandbox.Inspect(sandbox.Request{Tier: policy.Guarded, Workspace: ws, Environ: env})
+	cfg, host, err := sandbox.Inspect(sandbox.Request{Tier: policy.Guarded, Caches: policy.SharedCaches, Workspace: ws, Environ: env})
 	if err != nil {
 		return 0, err
 	}

@@ -61,6 +61,9 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if err := CheckLimits(); err != nil {
 		return nil, err
 	}
+	if err := makeStores(spec.Mounts); err != nil {
+		return nil, err
+	}
 	data, err := sandbox.MarshalSpec(spec)
 	if err != nil {
 		return nil, err
@@ -243,6 +246,8 @@ func (p *process) await(mechanism Launcher) error {
 		}
 		_ = p.Close()
 		return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: reason}
+	case ev.Kind == eventReady && ev.Reason != "":
+		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: ev.Reason})
 	case ev.Kind == sandbox.EventFailed:
 		_ = p.Close()
 		if ev.Code == stage.CodeUnavailable {

@@ -22,7 +22,7 @@ func shell(t *testing.T, text string) (spec sandbox.Spec, in, out *os.File, stdi
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + ws + "/none", "PATH=/usr/bin:/bin"}
-	cfg, host, err := sandbox.Inspect(sandbox.Request{Tier: policy.Guarded, Workspace: ws, Environ: env})
+	cfg, host, err := sandbox.Inspect(sandbox.Request{Tier: policy.Guarded, Caches: policy.SharedCaches, Workspace: ws, Environ: env})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestCallersThreadMayEnd(t *testing.T) {
 		onShortThread(func() {
 			b := Backend{Launcher: Native}
 			if early {
-				b.Early = Prepare(false, stdio, 0)
+				b.Early = Prepare(false, stdio, 0, false)
 			}
 			p, err = b.Start(spec, stdio)
 		})
@@ -123,7 +123,7 @@ func TestEarlyIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	e := Prepare(false, sandbox.Stdio{In: null, Out: null, Err: null}, 0)
+	e := Prepare(false, sandbox.Stdio{In: null, Out: null, Err: null}, 0, false)
 	e.Close()
 	e.Close()
 	if c := children(os.Getpid()); len(c) != 0 {
@@ -177,7 +177,7 @@ func TestRoomIsWithinTheLimit(t *testing.T) {
 			t.Errorf("room for %d with a limit of %d, want %d", got, c.limit, c.want)
 		}
 		spec, _, _, stdio := shell(t, "exit 3")
-		b := Backend{Launcher: Native, Early: Prepare(false, stdio, 100)}
+		b := Backend{Launcher: Native, Early: Prepare(false, stdio, 100, false)}
 		p, err := b.Start(spec, stdio)
 		if err != nil {
 			t.Fatalf("limit %d: %v", c.limit, err)
@@ -198,7 +198,7 @@ func TestRefusedStartEndsEarly(t *testing.T) {
 	defer null.Close()
 	stdio := sandbox.Stdio{In: null, Out: null, Err: null}
 	for _, spec := range []sandbox.Spec{{}, {Args: []string{"true"}, Net: sandbox.Network{Local: make([]uint16, 1000)}}} {
-		e := Prepare(false, stdio, 0)
+		e := Prepare(false, stdio, 0, false)
 		if _, err := (Backend{Launcher: Native, Early: e}).Start(spec, stdio); err == nil {
 			t.Error("started")
 		}

@@ -29,7 +29,7 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 	}
 	switch {
 	case msg[0] == stage.MsgReady:
-		return sandbox.Event{Kind: eventReady}, nil
+		return sandbox.Event{Kind: eventReady, Reason: string(msg[1:])}, nil
 	case msg[0] == stage.MsgStarted:
 		return sandbox.Event{Kind: sandbox.EventStarted}, nil
 	case msg[0] == stage.MsgStopped && len(msg) == 2:

@@ -5,6 +5,7 @@ package linux
 import (
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,15 +18,24 @@ import (
 // because an exec by a user other than 0 would lose them.
 var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE}
 
+// layerCap is one more where there are layers: the kernel's overlay works with
+// the rights of whoever mounts it, in folders of mode 0 that it makes. The
+// guard's threads drop it like the rest.
+const layerCap = unix.CAP_DAC_OVERRIDE
+
 // forkNative clones this program into new namespaces. The stage maps the ids
 // itself, so that the clone can share memory until its exec: a copy of this
 // process's page tables would cost more than the namespaces.
-func forkNative(tty bool, stdio sandbox.Stdio, folders int) <-chan forked {
+func forkNative(tty bool, stdio sandbox.Stdio, folders int, layers bool) <-chan forked {
 	files, done, err := standardFiles(tty, stdio)
 	if err != nil {
 		out := make(chan forked, 1)
 		out <- forked{err: err}
 		return out
+	}
+	caps := stageCaps
+	if layers {
+		caps = append(slices.Clone(caps), layerCap)
 	}
 	return fork(child{
 		mechanism: Native,
@@ -36,7 +46,7 @@ func forkNative(tty bool, stdio sandbox.Stdio, folders int) <-chan forked {
 		sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 				unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-			AmbientCaps: stageCaps,
+			AmbientCaps: caps,
 			Setsid:      true,
 			Pdeathsig:   syscall.SIGKILL,
 		},
@@ -62,10 +72,10 @@ func room(folders int) int {
 type Early struct{ stage <-chan forked }
 
 // Prepare starts a stage ahead, with the streams that Start will get. folders
-// is how many are granted beside the workspace, for speed alone. It does not
-// wait; an error shows in Start.
-func Prepare(tty bool, stdio sandbox.Stdio, folders int) *Early {
-	e := &Early{forkNative(tty, stdio, folders)}
+// is how many are granted beside the workspace, for speed alone; layers says
+// whether the caches are private. It does not wait; an error shows in Start.
+func Prepare(tty bool, stdio sandbox.Stdio, folders int, layers bool) *Early {
+	e := &Early{forkNative(tty, stdio, folders, layers)}
 	runtime.Gosched() // it starts here and now; the caller goes on elsewhere
 	return e
 }
@@ -94,7 +104,7 @@ func (e *Early) Close() {
 func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	s := e.take()
 	if s == nil {
-		s = forkNative(spec.TTY, stdio, binds(spec.Mounts))
+		s = forkNative(spec.TTY, stdio, binds(spec.Mounts), layered(spec.Mounts))
 	}
 	f := <-s
 	if f.err != nil {

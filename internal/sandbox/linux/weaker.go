@@ -68,6 +68,9 @@ func (f Fallback) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process
 	for _, line := range WeakerNotice(abi) {
 		f.say(line)
 	}
+	if layered(spec.Mounts) {
+		f.say("weaker mode: private caches are read-only, since a copy needs mounts")
+	}
 	return p, nil
 }
 

@@ -392,10 +392,6 @@ func TestC7_StrictReading(t *testing.T) {
 // What this version cannot do is refused, not ignored.
 func TestC7_UnsupportedIsRefused(t *testing.T) {
 	b := New(t, "native")
-	file := b.settings(t, "[sandbox]\ncaches = 'private'\n")
-	b.Sh(t, "echo RAN").refused(t, "caches \"private\"", file+":2", "does not support it yet")
-	b.Flags = []string{"--tier", "airlock"} // where no cache is written
-	b.Sh(t, "true").OK(t)
 	b.Flags = []string{"--guard", "off"}
 	b.settings(t, "[sandbox]\nunprotect = ['git.config:core.editor']\n")
 	b.Sh(t, "echo RAN").refused(t, "git.config:core.editor", "name guard")

@@ -17,13 +17,17 @@ import (
 // and everything else is mounted over it by descriptor, never by a path that
 // is read twice. Nothing is unmounted, so nothing under a mount can return.
 type builder struct {
-	trees map[int]int        // step → clone of the host's tree, made before anything is covered
-	old   map[string]int     // skeleton → the host's folder under it
-	own   map[string]int     // skeleton → the folder of our tmpfs
-	made  map[string]bool    // mount points so far → whether the tree is ours to create names in
-	dev   [len(devNodes)]int // clones of the host's device nodes
-	pool  pool               // writable folders: temp, shared memory, caches of one run
-	frame pool               // folders that are read-only once filled, and the stubs of masks
+	trees map[int]int     // step → clone of the host's tree, made before anything is covered
+	old   map[string]int  // skeleton → the host's folder under it
+	own   map[string]int  // skeleton → the folder of our tmpfs
+	made  map[string]bool // mount points so far → whether the tree is ours to create names in
+	// Of OpLayer: what mounts show that are not the host's own content, and
+	// why folders have no layer.
+	content map[string]content
+	plain   map[string]error
+	dev     [len(devNodes)]int // clones of the host's device nodes
+	pool    pool               // writable folders: temp, shared memory, caches of one run
+	frame   pool               // folders that are read-only once filled, and the stubs of masks
 }
 
 var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
@@ -40,7 +44,7 @@ func stepError(m sandbox.Mount, err error) error {
 		sandbox.OpTmpfs: "mount a private folder at", sandbox.OpSkeleton: "show a skeleton of", sandbox.OpBind: "bind",
 		sandbox.OpPin: "pin", sandbox.OpDir: "make folder", sandbox.OpFile: "make file", sandbox.OpSymlink: "make link",
 		sandbox.OpMask: "mask", sandbox.OpSeal: "seal", sandbox.OpProc: "mount", sandbox.OpDev: "mount",
-		sandbox.OpReplace: "replace",
+		sandbox.OpReplace: "replace", sandbox.OpLayer: "make a private copy of",
 	}
 	if int(m.Op) >= len(what) {
 		return fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
@@ -50,27 +54,29 @@ func stepError(m sandbox.Mount, err error) error {
 
 // build carries out the steps. Any failure ends the run: a half-made
 // boundary is none. While all files of the host are still there, and none is
-// writable, it calls visible.
-func build(mounts []sandbox.Mount, visible func() error) error {
+// writable, it calls visible. notes are lines about what could be made only
+// in part.
+func build(mounts []sandbox.Mount, visible func() error) (notes []byte, err error) {
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
 		trees: map[int]int{}, old: map[string]int{}, own: map[string]int{}, made: map[string]bool{"/": false},
+		content: map[string]content{}, plain: map[string]error{},
 	}
 	if err := b.collect(mounts); err != nil {
-		return err
+		return nil, err
 	}
 	// From here on nothing of the host is writable in this namespace, and no
 	// mount made outside appears in it.
 	all := unix.MountAttr{Attr_set: attrRO, Propagation: unix.MS_PRIVATE}
 	if err := mountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, all); err != nil {
-		return unavailable(fmt.Errorf("make the root read-only: %w", err))
+		return nil, unavailable(fmt.Errorf("make the root read-only: %w", err))
 	}
 	if err := visible(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.makePools(); err != nil {
-		return unavailable(fmt.Errorf("prepare private folders: %w", err))
+		return nil, unavailable(fmt.Errorf("prepare private folders: %w", err))
 	}
 	for i, m := range mounts {
 		err := b.step(i, m)
@@ -79,14 +85,14 @@ func build(mounts []sandbox.Mount, visible func() error) error {
 		}
 		if err != nil && m.Op == sandbox.OpProc {
 			// A container that masks parts of /proc forbids a new one.
-			return unavailable(stepError(m, err))
+			return nil, unavailable(stepError(m, err))
 		}
 		if err != nil {
-			return stepError(m, err)
+			return nil, stepError(m, err)
 		}
 	}
 	b.release()
-	return nil
+	return layerNotes(b.plain), nil
 }
 
 // unavailable marks errors by which the system forbids the mechanism.
@@ -120,6 +126,7 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 		}
 		b.dev[i] = fd
 	}
+	layers, n := make(chan layerMade), 0
 	for i, m := range mounts {
 		switch m.Op {
 		case sandbox.OpSkeleton:
@@ -140,7 +147,22 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 				return stepError(m, err)
 			}
 			b.trees[i] = tree
+		case sandbox.OpLayer:
+			// Beside each other: the kernel waits for the disk in each.
+			n++
+			go func() {
+				tree, plain, err := layerTree(m)
+				layers <- layerMade{i, tree, plain, err}
+			}()
 		}
+	}
+	for range n {
+		l := <-layers
+		if l.err != nil {
+			return stepError(mounts[l.step], l.err)
+		}
+		b.trees[l.step] = l.tree
+		b.noteLayer(mounts[l.step].Target, l.plain)
 	}
 	return nil
 }
@@ -202,6 +224,10 @@ func (b *builder) step(i int, m sandbox.Mount) error {
 		return b.skeleton(m)
 	case sandbox.OpBind:
 		return b.bind(i, m)
+	case sandbox.OpLayer:
+		err := b.bind(i, m)
+		b.made[m.Target] = true
+		return err
 	case sandbox.OpPin:
 		return b.pin(m)
 	case sandbox.OpDir, sandbox.OpFile, sandbox.OpSymlink:

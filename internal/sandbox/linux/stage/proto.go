@@ -49,7 +49,7 @@ func parseMark(s string) (Mark, bool) {
 
 // Messages on the control socket: one packet each, the first byte says what.
 const (
-	MsgReady   = 'R' // stage: the boundary stands
+	MsgReady   = 'R' // stage: the boundary stands; lines about what could be made only in part
 	MsgTTY     = 'P' // stage: the terminal's master, by SCM_RIGHTS
 	MsgStarted = 'S' // stage: the command runs
 	MsgFailed  = 'E' // stage: exit code byte, then the reason

@@ -84,9 +84,10 @@ func run(mark Mark) int {
 		return report(err)
 	}
 	var in inputs
+	var notes []byte
 	netReady := network(spec.Net, mark.Launcher == Native)
 	if mark.Launcher == Native {
-		if err := build(spec.Mounts, in.reopen); err != nil {
+		if notes, err = build(spec.Mounts, in.reopen); err != nil {
 			return report(err)
 		}
 		if err := ownNull(); err != nil {
@@ -106,7 +107,7 @@ func run(mark Mark) int {
 	if err := netReady(); err != nil {
 		return report(err)
 	}
-	if send(MsgReady) != nil {
+	if send(MsgReady, notes[:min(len(notes), 4096)]...) != nil {
 		return 125 // the supervisor is gone: nobody wants the command any more
 	}
 	var tty *terminal

@@ -92,6 +92,16 @@ func fsconfigString(ctx int, key, value string) error {
 	return err
 }
 
+func fsconfigFlag(ctx int, key string) error {
+	k, err := unix.BytePtrFromString(key)
+	if err != nil {
+		return err
+	}
+	_, _, e := unix.RawSyscall6(unix.SYS_FSCONFIG, uintptr(ctx), unix.FSCONFIG_SET_FLAG, uintptr(unsafe.Pointer(k)), 0, 0, 0)
+	_, err = result(0, e)
+	return err
+}
+
 func fsconfigCreate(ctx int) error {
 	_, _, e := unix.RawSyscall6(unix.SYS_FSCONFIG, uintptr(ctx), unix.FSCONFIG_CMD_CREATE, 0, 0, 0, 0)
 	_, err := result(0, e)

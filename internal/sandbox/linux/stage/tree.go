@@ -86,8 +86,8 @@ func (b *builder) bind(i int, m sandbox.Mount) error {
 
 // pin mounts what is at the target now on itself.
 func (b *builder) pin(m sandbox.Mount) error {
-	at, err := openPath(unix.AT_FDCWD, m.Target)
-	if err != nil {
+	at, err := b.shown(m.Target)
+	if err != nil || at < 0 {
 		return err
 	}
 	defer closeFD(at)
@@ -99,8 +99,25 @@ func (b *builder) pin(m sandbox.Mount) error {
 	if err := moveTo(tree, at); err != nil {
 		return err
 	}
+	b.content[m.Target] = b.in(m.Target)
 	b.made[m.Target] = false
 	return nil
+}
+
+// shown opens what a pin or mask is for; -1 if nothing of the host's is there.
+// In a private copy earlier runs may have put anything in its place, and no
+// later run may fail for that: the host's own file shows under no other name,
+// since folders of the host cannot be renamed in an overlay without redirects.
+func (b *builder) shown(path string) (int, error) {
+	in := b.in(path)
+	if in == ownContent {
+		return -1, nil
+	}
+	at, err := openPath(unix.AT_FDCWD, path)
+	if in == layerContent && (err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP) {
+		return -1, nil
+	}
+	return at, err
 }
 
 // entry makes a folder, file or link in a tmpfs of the sandbox's own.
@@ -167,13 +184,21 @@ func (b *builder) parent(path string) (fd int, done func(), err error) {
 
 // mask covers an existing path with the stub of its kind.
 func (b *builder) mask(m sandbox.Mount) error {
-	at, err := openPath(unix.AT_FDCWD, m.Target)
-	if err != nil {
+	at, err := b.shown(m.Target)
+	if err != nil || at < 0 {
 		return err
 	}
 	defer closeFD(at)
+	dir := m.Dir
+	if b.in(m.Target) == layerContent {
+		var st unix.Stat_t
+		if err := unix.Fstat(at, &st); err != nil {
+			return err
+		}
+		dir = st.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
 	name := "f"
-	if m.Dir {
+	if dir {
 		name = "d"
 	}
 	tree, err := openTree(b.frame.dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)

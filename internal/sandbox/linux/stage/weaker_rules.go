@@ -47,6 +47,8 @@ func needs(mounts []sandbox.Mount) (map[string]need, error) {
 			if m.Write {
 				n[m.Target] = needWrite
 			}
+		case sandbox.OpLayer: // no private copy without mounts, and the host's is not to be written
+			n[m.Target] = needRead
 		case sandbox.OpMask:
 			// The names in /proc come and go with processes: rules cannot be
 			// given to all but some of them.

@@ -55,6 +55,7 @@ func TestWeakerRules(t *testing.T) {
 		want   string
 	}{
 		{"nothing hidden", nil, "/ r"},
+		{"a private cache is not the host's to write", []sandbox.Mount{{Op: sandbox.OpLayer, Target: "/h/u/.cache", Source: "/s", Write: true, Dir: true}, bind("/w", true)}, "/ r;/w w"},
 		{"a workspace", []sandbox.Mount{bind("/w", true)}, "/ r;/w w"},
 		{"a mask opens only its neighbours", []sandbox.Mount{mask("/etc/shadow")},
 			"/dev r;/etc/passwd r;/h r;/proc r;/tmp r;/usr r;/w r"},
@@ -82,13 +83,13 @@ func TestWeakerRules(t *testing.T) {
 // A step without a counterpart must not be passed over.
 func TestWeakerRulesRefuse(t *testing.T) {
 	for _, m := range []sandbox.Mount{
-		{Op: sandbox.OpBind, Source: "/a", Target: "/b"}, {Op: sandbox.OpReplace + 1, Target: "/a"}, {Target: "/a"},
+		{Op: sandbox.OpBind, Source: "/a", Target: "/b"}, {Op: sandbox.OpLayer + 1, Target: "/a"}, {Target: "/a"},
 	} {
 		if _, err := needs([]sandbox.Mount{m}); err == nil {
 			t.Errorf("%+v is accepted", m)
 		}
 	}
-	for op := sandbox.OpTmpfs; op <= sandbox.OpReplace; op++ {
+	for op := sandbox.OpTmpfs; op <= sandbox.OpLayer; op++ {
 		if _, err := needs([]sandbox.Mount{{Op: op, Source: "/a", Target: "/a"}}); err != nil {
 			t.Errorf("step %d: %v", op, err)
 		}

@@ -212,6 +212,7 @@ func TestB52_Caches(t *testing.T) {
 	caches := []string{".cache/x", ".npm", ".cargo/registry", ".cargo/git", "go/pkg/mod", ".local/share/pnpm/store", ".cache/pip", ".cache/uv", ".bun/install/cache"}
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
+		b.Env = append(b.Env, "XDG_STATE_HOME="+Dir(t)) // what bawn says once is kept there
 		const write = `set -e; for d in %; do mkdir -p ~/$d; echo x >~/$d/f; mkdir ~/$d/n; mv ~/$d/f ~/$d/n/f; test -s ~/$d/n/f; done`
 		all := strings.ReplaceAll(write, "%", strings.Join(caches[1:], " "))
 		b.Sh(t, strings.ReplaceAll(all, "mkdir -p ~/$d;", "mkdir -p ~/$d 2>/dev/null || true;")).OK(t)

@@ -89,7 +89,7 @@ upstream = "http://evil.example:1"
 mode = "bypass"
 allow = ["rm *"]
 [keybindings]
-cycle_sandbox_tier = ["ctrl+c"]
+cycle_sandbox_tier = ["alt+x"]
 `
 
 // A repository's own settings widen nothing until a person has trusted that

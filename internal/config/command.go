@@ -51,5 +51,14 @@ func parseChord(text string) (string, error) {
 	if !function && (len(mods) == 0 || len(mods) == 1 && mods[0] == "shift") {
 		return "", errors.New("a key without ctrl, alt or super is text to type, or answers a question")
 	}
+	if slices.Contains(reservedChords[:], lower) {
+		return "", fmt.Errorf("%q is reserved: it stops a command, or is another key to a terminal", lower)
+	}
 	return lower, nil
+}
+
+// reservedChords are keys that a person needs in every program, and those that
+// a terminal sends as Tab, Enter, Backspace, Esc or the start of another key.
+var reservedChords = [...]string{
+	"ctrl+c", "ctrl+d", "ctrl+z", "ctrl+i", "ctrl+m", "ctrl+j", "ctrl+h", "ctrl+[", "alt+[", "alt+shift+o", "alt+esc", "ctrl+enter",
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"bawn/internal/policy"
 	"bawn/internal/shell/plain"
@@ -36,7 +35,7 @@ func (c Config) Items(path string) []Item {
 	switch {
 	case k < 0:
 		return nil
-	case keys[k].Kind.single(), keys[k].Kind == Chords && len(c.items[k]) == 0:
+	case keys[k].Kind.single(), c.defaultKeys(k):
 		return []Item{c.value(k)}
 	}
 	return slices.Clone(c.items[k])
@@ -301,8 +300,14 @@ func (c Config) Keys(action string) []string {
 	if k < 0 {
 		return nil
 	}
-	if len(c.items[k]) == 0 {
-		return strings.Split(keys[k].Default, ",")
+	if c.defaultKeys(k) {
+		return []string{keys[k].Default}
 	}
 	return c.texts(k)
+}
+
+// defaultKeys reports whether an action has the key that it has by itself: an
+// empty list takes it away.
+func (c Config) defaultKeys(k int) bool {
+	return keys[k].Kind == Chords && c.items[k] == nil && keys[k].Default != ""
 }

@@ -95,6 +95,15 @@ const (
 	keyRunAsk
 	keyRunDeny
 	keyCycleTier
+	keyPrefix
+	keyShowSandbox
+	keyShowQuestions
+	keyShowNetwork
+	keyShowDenied
+	keyShowPolicy
+	keyShowTasks
+	keyShowConfig
+	keyShowHelp
 	numKeys
 )
 
@@ -103,7 +112,7 @@ var tables = [...]struct{ name, doc string }{
 	{"sandbox", "What sandboxed commands may do."},
 	{"sandbox.proxy", "How connections leave."},
 	{"permissions", "Whether a command runs at all. Of the rules that match a command the strictest holds, whichever file it stands in."},
-	{"keybindings", "Keys of the session, by action. The strongest layer that names an action replaces its keys."},
+	{"keybindings", "Keys of the session, by action. The strongest layer that names an action replaces its keys; an empty list leaves only its letter after the prefix."},
 }
 
 // keys is the table; nothing about a key is written anywhere else.
@@ -164,6 +173,24 @@ var keys = [numKeys]Key{
 		"Commands that do not run."},
 	keyCycleTier: {"keybindings", "cycle_sandbox_tier", Chords, nil, "alt+s", "T3", "", Steers, NotProject, `["alt+s", "f6"]`,
 		"Go to the next tier."},
+	keyPrefix: {"keybindings", "prefix", Chords, nil, "ctrl+\\", "T3", "", Steers, NotProject, `["ctrl+\\"]`,
+		"Comes before the letter of every other action, also while a program has the screen: s cycles the tier, h shows the letters. For terminals that send no Alt keys."},
+	keyShowSandbox: {"keybindings", "show_sandbox", Chords, nil, "", "T5", "", Steers, NotProject, `["f5"]`,
+		"Show the tiers, to pick one."},
+	keyShowQuestions: {"keybindings", "show_questions", Chords, nil, "", "T5", "", Steers, NotProject, `["alt+q"]`,
+		"Show the questions that wait for an answer."},
+	keyShowNetwork: {"keybindings", "show_network", Chords, nil, "", "T5", "", Steers, NotProject, `["alt+n"]`,
+		"Show connections as they happen."},
+	keyShowDenied: {"keybindings", "show_denied", Chords, nil, "", "T5", "", Steers, NotProject, `["f8"]`,
+		"Show what was refused."},
+	keyShowPolicy: {"keybindings", "show_policy", Chords, nil, "", "T5", "", Steers, NotProject, `["f9"]`,
+		"Show the rules that hold."},
+	keyShowTasks: {"keybindings", "show_tasks", Chords, nil, "", "T5", "", Steers, NotProject, `["alt+t"]`,
+		"Show the commands of the session."},
+	keyShowConfig: {"keybindings", "show_config", Chords, nil, "", "T5", "", Steers, NotProject, `["f2"]`,
+		"Show the settings of the session."},
+	keyShowHelp: {"keybindings", "show_help", Chords, nil, "", "T5", "", Steers, NotProject, `["f1"]`,
+		"Show the help."},
 }
 
 // otherVariables begin like the ones that set keys and mean something else.

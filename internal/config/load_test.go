@@ -126,6 +126,33 @@ func TestInstallProfile(t *testing.T) {
 	}
 }
 
+// An action has the key it comes with until a layer names it; an empty list
+// takes that away. A key that a person needs everywhere is refused.
+func TestKeybindings(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"":                               {"alt+s", ""},
+		"cycle_sandbox_tier = []\n":      {"", ""},
+		"cycle_sandbox_tier = ['f6']\n":  {"f6", ""},
+		"show_tasks = ['Alt+T', 'f7']\n": {"alt+s", "alt+t f7"},
+	} {
+		w := newWorld(t)
+		w.write(w.userFile(), "[keybindings]\n"+text)
+		c := w.load()
+		got := [2]string{strings.Join(c.Keys("cycle_sandbox_tier"), " "), strings.Join(c.Keys("show_tasks"), " ")}
+		if got != want || strings.Join(c.Keys("prefix"), " ") != `ctrl+\` || c.Keys("no_action") != nil {
+			t.Errorf("%q: %q", text, got)
+		}
+		if n := len(c.Items("keybindings.cycle_sandbox_tier")); (n == 0) != (want[0] == "") {
+			t.Errorf("%q: %d items", text, n)
+		}
+	}
+	for chord, ok := range map[string]bool{"ctrl+c": false, "ctrl+d": false, "ctrl+z": false, "ctrl+m": false, "alt+[": false, "ctrl+x": true, "alt+c": true, "f6": true, "enter": false, "y": false} {
+		if _, err := parseChord(chord); (err == nil) != ok {
+			t.Errorf("%s: %v", chord, err)
+		}
+	}
+}
+
 // T8: with nobody to ask a saved wider tier does not apply, a stricter one
 // does; what is typed does.
 func TestHeadlessTier(t *testing.T) {

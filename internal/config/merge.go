@@ -66,7 +66,7 @@ func (c *Config) add(v *values) {
 			continue
 		}
 		if keys[k].Kind.single() || keys[k].Kind == Chords {
-			c.items[k] = v.items[k]
+			c.items[k] = append([]Item{}, v.items[k]...) // never nil: set
 			continue
 		}
 		c.extend(k, v.items[k])

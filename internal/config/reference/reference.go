@@ -80,10 +80,10 @@ func defaultText(k config.Key) string {
 	switch {
 	case k.Kind == config.Bool:
 		return "`" + k.Default + "`"
-	case k.Kind == config.Chords:
-		return "`[" + strconv.Quote(k.Default) + "]`"
 	case k.Default == "":
 		return "`[]`"
+	case k.Kind == config.Chords:
+		return "`[" + strconv.Quote(k.Default) + "]`"
 	}
 	return "`" + strconv.Quote(k.Default) + "`"
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -150,6 +151,17 @@ func (n *Network) add(list int, r netRule) {
 	}
 }
 
+// Rules goes through the rules that hold, each with its ID.
+func (n Network) Rules() iter.Seq2[string, HostRule] {
+	return func(yield func(string, HostRule) bool) {
+		for _, r := range n.rules {
+			if !yield(r.id, r.HostRule) {
+				return
+			}
+		}
+	}
+}
+
 // matches are the rules of each list that cover a connection, one of each:
 // rather one that names the host than *, rather one that gives the port,
 // rather one for a longer name. nil is none.
@@ -214,6 +226,9 @@ func (m *matches) naming() *netRule {
 
 // LocalPorts are the ports of this machine's loopback that may be reached.
 func (n Network) LocalPorts() []uint16 { return slices.Clone(n.localPorts) }
+
+// PortOrigin is where a local port was named.
+func (n Network) PortOrigin(port uint16) Origin { return n.portsBy[port] }
 
 // Decide says whether a connection may be opened. Deny: a rule denies it, or
 // the host is an internal address that no rule opens. Ask: no rule covers it;

@@ -1,0 +1,150 @@
+package tui
+
+import "strings"
+
+// choice is one answer to a question of bawn's.
+type choice struct {
+	key  string // picks it at once
+	text string // what it does, completely
+	do   func()
+}
+
+// choices is a list of them, of which one is highlighted. The zero one of it
+// is the safe one: it is highlighted first, unless at says otherwise.
+type choices struct {
+	all []choice
+	at  int
+}
+
+// key moves the highlight or picks: by Enter what is highlighted, by its
+// letter a choice, by Esc the safe one. Every other key does nothing.
+func (c *choices) key(k string) (picked *choice) {
+	switch k {
+	case "up", "k", "shift+tab":
+		c.at = (c.at + len(c.all) - 1) % len(c.all)
+	case "down", "j":
+		c.at = (c.at + 1) % len(c.all)
+	case "enter":
+		return &c.all[c.at]
+	case "esc", "ctrl+c", "ctrl+d":
+		return &c.all[0]
+	default:
+		for i := range c.all {
+			if c.all[i].key == k {
+				return &c.all[i]
+			}
+		}
+	}
+	return nil
+}
+
+// lines shows them, each as a whole.
+func (c *choices) lines(l Look, w int) []string {
+	var out []string
+	for i, ch := range c.all {
+		for j, s := range wrap(ch.text, w-5) {
+			mark, key := "  ", strings.Repeat(" ", len(ch.key))
+			if j == 0 {
+				key = ch.key
+			}
+			if i == c.at {
+				if j == 0 {
+					mark = l.glyph("›", ">") + " "
+				}
+				out = append(out, l.as(chosen, l.fill(mark+key+"  "+s, w)))
+				continue
+			}
+			out = append(out, mark+l.as(strong, key)+"  "+s)
+		}
+	}
+	return out
+}
+
+// dialog is a short question of bawn's own over a page.
+type dialog struct {
+	look    Look
+	heading string
+	body    []string
+	choices choices
+	guard   guard
+	answer  func() // the dialog is gone: what is left to do
+}
+
+func (d *dialog) key(k string) {
+	if !d.guard.passes() {
+		return
+	}
+	if c := d.choices.key(k); c != nil {
+		d.answer()
+		if c.do != nil {
+			c.do()
+		}
+	}
+}
+
+func (d *dialog) lines(w, h int) []string {
+	in := boxInside(w)
+	var body []string
+	for _, s := range d.body {
+		body = append(body, wrap(s, in)...)
+	}
+	if len(body) > 0 {
+		body = append(body, "")
+	}
+	body = append(body, d.choices.lines(d.look, in)...)
+	box := d.look.box(d.heading, "", body, max(w, minQuestion))
+	if len(box) > h || w < minQuestion {
+		return d.look.tooSmall(w, h)
+	}
+	return append(box, d.look.hintLine([]hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}, w))
+}
+
+// ask puts a dialog over the page, or makes it all there is.
+func (f *frame) ask(d *dialog) {
+	if d == nil {
+		f.done = f.done || f.view == nil
+		return
+	}
+	d.look, d.guard = f.o.Look, newGuard(f.paint)
+	d.answer = func() {
+		f.dialog = nil
+		if f.view == nil {
+			f.done = true
+		}
+	}
+	f.dialog = d
+}
+
+// maxBox is how wide a box becomes: longer lines are hard to read.
+const maxBox = 96
+
+// boxInside is the room for text in a box on a screen of w cells.
+func boxInside(w int) int { return max(2, min(w, maxBox)-4) }
+
+// box draws a frame around lines, with a heading on the left of its upper edge
+// and a word on the right.
+func (l Look) box(heading, right string, lines []string, w int) []string {
+	w = min(w, maxBox)
+	in := boxInside(w)
+	bar, tl, tr, bl, br, side := "─", "╭", "╮", "╰", "╯", "│"
+	if l.ASCII {
+		bar, tl, tr, bl, br, side = "-", "+", "+", "+", "+", "|"
+	}
+	if right != "" {
+		right = " " + right + " " + bar
+	}
+	room := w - 2 - width(right)
+	head := bar + " " + l.cut(heading, room-3) + " "
+	head += strings.Repeat(bar, max(0, room-width(head)))
+	out := []string{tl + head + right + tr}
+	for _, s := range lines {
+		out = append(out, side+" "+s+strings.Repeat(" ", max(0, in-width(s)))+" "+side)
+	}
+	return append(out, bl+strings.Repeat(bar, w-2)+br)
+}
+
+// tooSmall is shown where a question has no room: half of one is no question.
+func (l Look) tooSmall(w, h int) []string {
+	lines := wrap("a question needs a larger screen; Esc is the safe answer", w)
+	return lines[:min(len(lines), h)]
+}

@@ -1,0 +1,62 @@
+package tui
+
+import "strings"
+
+// helpView is made from the key map and the table of slash commands.
+type helpView struct {
+	*frame
+	list list
+}
+
+func (v *helpView) title() string     { return "Help" }
+func (v *helpView) refresh()          {}
+func (v *helpView) key(k string) bool { return v.list.key(k) }
+func (v *helpView) keys() []hint      { return []hint{leaves} }
+
+func (v *helpView) lines(w, h int) []string {
+	all := helpText(v.o, w)
+	// A text has no cursor: its first line moves.
+	v.list.n, v.list.height = max(1, len(all)-h+1), h
+	v.list.at = max(0, min(v.list.at, v.list.n-1))
+	return all[v.list.at:min(len(all), v.list.at+h)]
+}
+
+// helpText is the help as lines, for a page and for a reader.
+func helpText(o Options, w int) []string {
+	l := o.Look
+	var out []string
+	head := func(s string) { out = append(out, "", " "+l.as(strong, s)) }
+	row := func(left, text string, room int) {
+		if width(left) > room-2 {
+			out = append(out, "   "+left)
+			left = ""
+		}
+		for _, s := range wrap(text, max(w-room-4, 12)) {
+			out = append(out, "   "+l.fill(left, room)+s)
+			left = ""
+		}
+	}
+	head("Keys")
+	for a := NoAction + 1; a < numActions; a++ {
+		if k := o.Keys.spelled(a); k != "" {
+			row(k, actions[a].doc, 18)
+		}
+	}
+	head("Input line")
+	row("text", "runs as a command", 18)
+	row("!text", "runs as a command that has no way to the network", 18)
+	for _, c := range slashes {
+		row(strings.TrimSpace("/"+c.name+" "+c.args), c.doc, 18)
+	}
+	head("Questions")
+	row("n, Esc", "no", 18)
+	row("y", "yes, this once", 18)
+	row("s", "yes, for this session", 18)
+	row("a", "yes, always: it is saved in your settings", 18)
+	row("N", "no to all that wait", 18)
+	row("Tab", "later: the question goes on waiting", 18)
+	head("Pages")
+	row("arrows, j, k, PgUp, PgDn, Home, End", "move", 18)
+	row("Esc, q", "leave", 18)
+	return out
+}

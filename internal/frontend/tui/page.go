@@ -1,0 +1,301 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"bawn/internal/approval"
+)
+
+// Page is a full screen of the session.
+type Page uint8
+
+const (
+	NoPage Page = iota
+	SandboxPage
+	QuestionsPage // ends when no question is open
+	NetworkPage
+	DeniedPage
+	PolicyPage
+	TasksPage
+	ConfigPage
+	HelpPage
+	OpenPage  // asks whether to switch from airlock to open (SPEC T3)
+	ClonePage // asks whether to use airlock in a fresh clone (SPEC T6)
+)
+
+// IO is the terminal that a page has to itself meanwhile.
+type IO struct {
+	In  io.Reader
+	Out io.Writer
+}
+
+// Options are what a screen knows besides the session.
+type Options struct {
+	Look Look
+	Keys Keymap
+	Home string // is shown as ~
+	// Enforced says how this platform holds a sandboxed command.
+	Enforced string
+	// Plain writes pages as lines of text, and asks by Ask: for screen readers
+	// and terminals that cannot do more.
+	Plain bool
+	Ask   approval.Asker
+	Now   func() time.Time // nil is time.Now
+}
+
+// Show runs a page on a terminal until it is left; the commands' output must
+// be held meanwhile, or they could draw a question of their own. note is what
+// to tell the person then.
+func Show(ctx context.Context, p Page, s Session, t IO, o Options) (note string, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Plain {
+		return showPlain(ctx, p, s, t.Out, o)
+	}
+	paint := &painter{to: t.Out, now: o.Now}
+	f := newFrame(p, s, paint, o)
+	if f.done {
+		return f.note, nil
+	}
+	tokens, stop := s.Changes()
+	left := make(chan struct{})
+	defer stop()
+	defer close(left)
+	f.changes = func() tea.Msg { return nextChange(tokens, left) }
+	profile := colorprofile.ANSI
+	if !o.Look.Color {
+		profile = colorprofile.ASCII
+	}
+	_, err = tea.NewProgram(f, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(paint.file()), tea.WithoutSignalHandler(),
+		tea.WithColorProfile(profile), tea.WithFPS(30)).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return f.note, err
+}
+
+// changed says that the session may be another; secondMsg that a second has
+// passed while somebody is asked.
+type (
+	changed   struct{}
+	secondMsg struct{}
+)
+
+// nextChange waits for the session to change, at most 30 times a second.
+func nextChange(tokens <-chan struct{}, left <-chan struct{}) tea.Msg {
+	pause := time.NewTimer(time.Second / 30)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-left:
+		return nil
+	}
+	select {
+	case _, ok := <-tokens:
+		if ok {
+			return changed{}
+		}
+	case <-left:
+	}
+	return nil
+}
+
+// view is what fills the frame. Its methods run one at a time.
+type view interface {
+	title() string
+	// refresh reads the session anew.
+	refresh()
+	// key handles a key; false leaves it to the frame, where it may mean to
+	// leave the page.
+	key(k string) bool
+	// lines are at most h lines of at most w cells.
+	lines(w, h int) []string
+	// keys are what to press here.
+	keys() []hint
+}
+
+// typist is a view with a line to type into.
+type typist interface {
+	typing() bool
+	text(s string)
+}
+
+type hint struct{ key, does string }
+
+var leaves = hint{"esc", "leave"}
+
+// frame is the model of every page: a title, the view, a line of keys; and
+// over it a dialog.
+type frame struct {
+	Session
+	o       Options
+	paint   *painter
+	view    view
+	dialog  *dialog
+	note    string
+	done    bool
+	ticking bool
+	w, h    int
+	changes tea.Cmd
+}
+
+func newFrame(p Page, s Session, paint *painter, o Options) *frame {
+	f := &frame{Session: s, o: o, paint: paint, w: 80, h: 24}
+	switch p {
+	case SandboxPage:
+		f.view = &sandboxView{frame: f}
+	case QuestionsPage:
+		f.view = &questionsView{frame: f}
+	case NetworkPage:
+		f.view = &networkView{frame: f}
+	case DeniedPage:
+		f.view = &deniedView{frame: f}
+	case PolicyPage:
+		f.view = &policyView{frame: f}
+	case TasksPage:
+		f.view = &tasksView{frame: f}
+	case ConfigPage:
+		f.view = &configView{frame: f}
+	case HelpPage:
+		f.view = &helpView{frame: f}
+	case OpenPage:
+		f.ask(f.openDialog(true))
+	case ClonePage:
+		f.ask(f.cloneDialog())
+	default:
+		f.done = true
+	}
+	if f.view != nil {
+		f.view.refresh()
+	}
+	return f
+}
+
+func (f *frame) Init() tea.Cmd { return tea.Batch(f.changes, f.tick()) }
+
+// tick counts down while a question is on the screen, and only then.
+func (f *frame) tick() tea.Cmd {
+	if _, ok := f.view.(*questionsView); !ok || f.ticking || f.done {
+		return nil
+	}
+	f.ticking = true
+	return tea.Tick(time.Second, func(time.Time) tea.Msg { return secondMsg{} })
+}
+
+func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		f.w, f.h = msg.Width, msg.Height
+	case changed:
+		if f.view != nil {
+			f.view.refresh()
+		}
+		cmd = f.changes
+	case secondMsg:
+		f.ticking = false
+		f.view.refresh()
+		cmd = f.tick()
+	case tea.PasteMsg:
+		if t, ok := f.view.(typist); ok && f.dialog == nil && t.typing() {
+			t.text(msg.Content)
+		}
+	case tea.KeyPressMsg:
+		f.press(tea.Key(msg))
+	}
+	if f.done {
+		return f, tea.Quit
+	}
+	return f, cmd
+}
+
+func (f *frame) press(k tea.Key) {
+	name := k.String()
+	t, isTypist := f.view.(typist)
+	switch {
+	case f.done:
+		return
+	case f.dialog != nil:
+		f.dialog.key(name)
+		return
+	case isTypist && t.typing() && k.Text != "":
+		t.text(k.Text)
+		return
+	}
+	f.note = ""
+	if f.view.key(name) {
+		return
+	}
+	switch name {
+	case "esc", "q", "ctrl+c", "ctrl+d":
+		f.done = true
+	}
+}
+
+func (f *frame) View() tea.View {
+	v := tea.NewView(strings.Join(f.screen(), "\n"))
+	v.AltScreen = true
+	return v
+}
+
+// screen is all that is shown: f.h lines of at most f.w cells.
+func (f *frame) screen() []string {
+	l := f.o.Look
+	if f.dialog != nil {
+		return f.clip(f.dialog.lines(f.w, f.h))
+	}
+	if f.view == nil { // it was a dialog alone
+		return nil
+	}
+	if f.h < 3 {
+		return f.clip(f.view.lines(f.w, f.h))
+	}
+	head := l.fill(" "+f.view.title(), f.w)
+	out := []string{l.as(chosen, head)}
+	body := f.view.lines(f.w, f.h-2)
+	out = append(out, body[:min(len(body), f.h-2)]...)
+	for len(out) < f.h-1 {
+		out = append(out, "")
+	}
+	foot := l.hintLine(f.view.keys(), f.w)
+	if f.note != "" {
+		foot = " " + l.as(strong, l.safe(f.note))
+	}
+	return f.clip(append(out, foot))
+}
+
+func (f *frame) clip(lines []string) []string {
+	lines = lines[:min(len(lines), f.h)]
+	for i, s := range lines {
+		if width(s) > f.w {
+			lines[i] = ansi.Truncate(s, f.w, "")
+		}
+	}
+	return lines
+}
+
+// hintLine shows as many keys as there is room for.
+func (l Look) hintLine(keys []hint, w int) string {
+	line := ""
+	for i, k := range keys {
+		sep := " "
+		if i > 0 {
+			sep = " " + l.as(faint, l.glyph("·", "-")) + " "
+		}
+		next := line + sep + l.as(strong, k.key) + " " + k.does
+		if width(next) > w {
+			break
+		}
+		line = next
+	}
+	return line
+}

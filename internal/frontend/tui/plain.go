@@ -1,0 +1,172 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"bawn/internal/approval"
+	"bawn/internal/policy"
+	"bawn/internal/session"
+)
+
+// The plain form of every page is lines of text, without colours, moves or
+// boxes: a screen reader reads them from the top. What a page lets a person do
+// with a key is a slash command there. Questions are put by Options.Ask.
+
+// plainWidth is where explanations wrap. What is to be copied never does.
+const plainWidth = 100
+
+func showPlain(ctx context.Context, p Page, s Session, out io.Writer, o Options) (note string, err error) {
+	o.Look = Look{ASCII: o.Look.ASCII}
+	var lines []string
+	st := s.State()
+	switch p {
+	case QuestionsPage:
+		return askPlain(ctx, s, o)
+	case OpenPage, ClonePage:
+		return dialogPlain(ctx, p, s, o)
+	case SandboxPage:
+		for _, r := range tierRows {
+			now := ""
+			if r.tier == st.Tier {
+				now = " (now)"
+			}
+			lines = append(lines, r.tier.String()+now+": "+strings.Join(r.does, "; "))
+		}
+		if st.Mode != policy.NoMode {
+			lines = append(lines, fixedNote(st.Mode))
+		}
+		lines = append(lines, "Switch with /tier TIER.")
+	case NetworkPage:
+		lines = plainConnections(s, o)
+	case DeniedPage:
+		lines = plainDenials(s, o)
+	case PolicyPage:
+		lines = append(policyRules(s.Policy(), o), "Try the rules with /check read PATH, /check write PATH or /check connect HOST.")
+	case TasksPage:
+		lines = plainTasks(s, o)
+	case ConfigPage:
+		lines = append([]string{"Sandbox tier: " + tierWord(st), "Sandbox policy: " + writableWord(st)}, policyDetails(s, o, plainWidth)...)
+	case HelpPage:
+		lines = helpText(o, plainWidth)
+	}
+	for _, l := range lines {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(l, " ")); err != nil {
+			return "", fmt.Errorf("write to the terminal: %w", err)
+		}
+	}
+	return "", nil
+}
+
+func plainConnections(s Session, o Options) []string {
+	l := o.Look
+	all := s.Connections()
+	out := []string{plural(len(all), "connection") + "; the latest are the last"}
+	for _, c := range all[max(0, len(all)-100):] {
+		word, _ := verdictWord(c.Decision.Verdict)
+		line := c.Time.Format("15:04:05") + " " + word + " " + at(c.Host, c.Port)
+		if c.Ended {
+			line += fmt.Sprintf(", %s, %s up, %s down", shortTime(c.Duration), size(c.Up), size(c.Down))
+		}
+		if c.Err != "" {
+			line += ", " + c.Err
+		}
+		out = append(out, l.safe(fmt.Sprintf("%s, task %d, %s", line, c.Task, c.Command)))
+	}
+	return append(out, "Add a rule with /allow HOST or /deny HOST.")
+}
+
+func plainDenials(s Session, o Options) []string {
+	l := o.Look
+	all := s.Denials()
+	if len(all) == 0 {
+		return []string{"Nothing was denied."}
+	}
+	var out []string
+	for _, d := range all {
+		line := fmt.Sprintf("%s, %s: %s [%s, %s]", d, plural(d.Count, "time"), d.Rule.Text, d.Rule.ID, d.Rule.Origin)
+		if d.Rule.Lift != "" {
+			line += "; lift: " + d.Rule.Lift
+		}
+		out = append(out, l.safe(line))
+	}
+	return out
+}
+
+func plainTasks(s Session, o Options) []string {
+	var out []string
+	for _, t := range s.State().Tasks {
+		state := "running"
+		switch {
+		case t.Reason != "":
+			state = "not run: " + t.Reason
+		case !t.Ended.IsZero():
+			state = fmt.Sprintf("exit %d after %s", t.Code, shortTime(t.Ended.Sub(t.Started)))
+		}
+		out = append(out, o.Look.safe(fmt.Sprintf("task %d, %s, %s: %s", t.ID, kindWord(t.Kind), state, t.Command)))
+	}
+	return append(out, "End one with /stop TASK.")
+}
+
+// askPlain puts the open questions one after the other.
+func askPlain(ctx context.Context, s Session, o Options) (note string, err error) {
+	for ctx.Err() == nil {
+		open := s.State().Questions
+		if len(open) == 0 {
+			return "", nil
+		}
+		q := open[0]
+		left, cancel := context.WithDeadline(ctx, q.Deadline)
+		a := o.Ask.Ask(left, plainPrompt(q, len(open), o))
+		cancel()
+		if !a.Given && ctx.Err() == nil && o.Now().Before(q.Deadline) {
+			return "the question waits: " + a.Reason, nil // the terminal cannot be asked on
+		}
+		if !s.Answer(q.ID, a.Scope) {
+			note = "the question was gone before it was answered"
+		}
+	}
+	return note, ctx.Err()
+}
+
+// plainPrompt is the prompt with what the box says besides.
+func plainPrompt(q session.Question, open int, o Options) approval.Prompt {
+	p := q.Prompt
+	p.Notes = append([]string(nil), p.Notes...)
+	if q.Command != "" {
+		p.Notes = append(p.Notes, fmt.Sprintf("asked by task %d, %s", q.Task, who(q.PID, q.Command)))
+	}
+	if q.Dir != "" {
+		p.Notes = append(p.Notes, "in the folder "+q.Dir)
+	}
+	if q.Waiting > 1 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d wait for the answer", q.Waiting))
+	}
+	if open > 1 {
+		p.Notes = append(p.Notes, fmt.Sprintf("it is the first of %d questions", open))
+	}
+	p.Notes = append(p.Notes, "without an answer it is no in "+shortTime(q.Deadline.Sub(o.Now()).Round(time.Second)))
+	return p
+}
+
+// dialogPlain asks bawn's own questions on a line.
+func dialogPlain(ctx context.Context, p Page, s Session, o Options) (string, error) {
+	f := newFrame(p, s, &painter{to: io.Discard, now: o.Now}, o)
+	d := f.dialog
+	if d == nil {
+		return f.note, nil
+	}
+	yes := d.choices.all[1]
+	a := o.Ask.Ask(ctx, approval.Prompt{Title: d.heading, Object: yes.text, Notes: d.body, Offers: []approval.Offer{{Scope: approval.Once, Text: yes.text}}})
+	picked := d.choices.all[0]
+	if a.Given && a.Scope == approval.Once {
+		picked = yes
+	}
+	if a.Given && picked.do != nil {
+		picked.do()
+	}
+	return f.note, ctx.Err()
+}

@@ -1,0 +1,337 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+
+	"bawn/internal/approval"
+	"bawn/internal/policy"
+	"bawn/internal/session"
+)
+
+func withQuestions(t testing.TB, qs ...session.Question) *fake {
+	s := exampleSession(t)
+	s.st.Questions = qs
+	return s
+}
+
+// goldenPage compares a page in all widths, and in all looks at 80.
+func goldenPage(t *testing.T, name string, page func(look Look, w, h int) *frame) {
+	t.Helper()
+	for lookName, look := range looks {
+		var b strings.Builder
+		for _, w := range widths {
+			if w != 80 && lookName != "no-color" {
+				continue
+			}
+			f := page(look, w, 24)
+			lines := f.screen()
+			for _, s := range lines {
+				if width(s) > w {
+					t.Errorf("%s, %d: %d cells: %q", name, w, width(s), s)
+				}
+				onlyStyles(t, s, look)
+			}
+			if len(lines) > 24 {
+				t.Errorf("%s, %d: %d lines", name, w, len(lines))
+			}
+			fmt.Fprintf(&b, "%d:\n%s\n", w, shown(strings.Join(lines, "\n")))
+		}
+		golden(t, name+"-"+lookName, b.String())
+	}
+}
+
+func TestQuestionPage(t *testing.T) {
+	command := session.Question{
+		ID: 9, Kind: session.AboutOutside, Deadline: noon.Add(5 * time.Minute), Task: 3, Command: "make deploy", Dir: "/home/me/work/shop",
+		Prompt: approval.Prompt{
+			Title: "A file was out of reach. Run this one command outside the sandbox?", Object: "printf '\x1b[2J\u202e' >x\nmake deploy" + strings.Repeat(" && echo this is a very long command", 30) + "; rm -rf ~",
+			Notes: []string{"it has all your permissions there"}, Rule: policy.Rule{ID: "root", Text: "the system is read-only in the sandbox"},
+			Offers: []approval.Offer{{Scope: approval.Once, Text: "run it outside, this once"}},
+		},
+	}
+	c := &clock{noon}
+	goldenPage(t, "question", func(l Look, w, h int) *frame {
+		c.t = noon
+		return pageOf(t, QuestionsPage, withQuestions(t, exampleQuestion(1), exampleQuestion(2), command), c, l, w, h)
+	})
+	goldenPage(t, "question-command", func(l Look, w, h int) *frame {
+		c.t = noon
+		return pageOf(t, QuestionsPage, withQuestions(t, command), c, l, w, h)
+	})
+}
+
+// A136: what is asked about is shown in ASCII, with the warning.
+func TestA136_QuestionShowsTheLookAlike(t *testing.T) {
+	f := pageOf(t, QuestionsPage, withQuestions(t, exampleQuestion(1)), &clock{noon}, Look{}, 80, 24)
+	text := ansi.Strip(strings.Join(f.screen(), " "))
+	for _, want := range []string{"xn--pypi-4ve.example:443", "careful: it reads", "host:unlisted (/home/me/.config/bawn/config.toml:4)", "npm install left-pad", "process 1234 of task 3", "5 connections"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, strings.Join(f.screen(), "\n"))
+		}
+	}
+}
+
+func TestQuestionAnswers(t *testing.T) {
+	for keys, want := range map[string]string{
+		"enter": "answer 1 no", "esc": "answer 1 no", "n": "answer 1 no", "ctrl+c": "answer 1 no",
+		"y": "answer 1 once", "s": "answer 1 session", "a": "answer 1 always", "N": "deny all",
+		"down enter": "answer 1 once", "j j enter": "answer 1 session", "j k enter": "answer 1 no", "up enter": "deny all", "up up enter": "answer 1 always",
+		"down esc": "answer 1 no", "Y": "", "x": "", "A": "", "tab": "", "q": "", "alt+s": "",
+	} {
+		s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
+		f.keysOf(strings.Fields(keys)...)
+		if s.log() != want {
+			t.Errorf("%s: %q, want %q", keys, s.log(), want)
+		}
+		if f.done != (keys == "tab" || want == "deny all") {
+			t.Errorf("%s: done %v", keys, f.done)
+		}
+	}
+}
+
+// A key counts when the question has been on the screen for a while in which
+// none was pressed; each question anew.
+func TestKeysBeforeTheQuestionDoNotCount(t *testing.T) {
+	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+	c := &clock{noon}
+	f := newFrame(QuestionsPage, s, &painter{to: nowhere{}, now: c.now}, testOptions(c))
+	press := func(k string, after time.Duration) {
+		c.t = c.t.Add(after)
+		f.Update(keyOf(k))
+	}
+	press("y", time.Hour) // it was never drawn
+	f.show()
+	press("y", quiet-1) // too soon
+	press("y", quiet-1) // somebody is typing
+	press("down", quiet-1)
+	press("enter", quiet-1)
+	if s.log() != "" {
+		t.Fatalf("answered: %s", s.log())
+	}
+	press("y", quiet)
+	if s.log() != "answer 1 once" {
+		t.Fatalf("the twin: %q", s.log())
+	}
+	press("y", time.Hour) // the next one was not drawn
+	f.show()
+	press("enter", quiet-1)
+	if s.log() != "answer 1 once" {
+		t.Fatalf("two questions with one key: %s", s.log())
+	}
+	press("y", quiet)
+	if s.log() != "answer 1 once; answer 2 once" || !f.done {
+		t.Fatalf("the second twin: %q", s.log())
+	}
+}
+
+// What a slow terminal has not got yet is no question: the frame that was
+// under way when the question came does not count.
+func TestAFrameUnderWayIsNotTheQuestion(t *testing.T) {
+	c := &clock{noon}
+	p := &painter{now: c.now}
+	p.to = writerFunc(func() { p.expect() })
+	if _, err := p.Write([]byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := p.shown(); ok {
+		t.Error("an older frame counts as the question")
+	}
+	p.to = nowhere{}
+	_, _ = p.Write([]byte("new"))
+	if at, ok := p.shown(); !ok || !at.Equal(noon) {
+		t.Error("the twin: the question does not count")
+	}
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+
+type writerFunc func()
+
+func (f writerFunc) Write(b []byte) (int, error) { f(); return len(b), nil }
+
+// The question that came in place of another begins anew, and a countdown
+// drawn meanwhile does not make it count earlier or later.
+func TestAnotherQuestionInItsPlace(t *testing.T) {
+	s := withQuestions(t, exampleQuestion(1))
+	c := &clock{noon}
+	f := pageOf(t, QuestionsPage, s, c, Look{}, 80, 24)
+	s.st.Questions = []session.Question{exampleQuestion(2)}
+	f.Update(secondMsg{})
+	f.keysOf("y")
+	if s.log() != "" {
+		t.Fatalf("answered: %s", s.log())
+	}
+	f.draw(c)
+	f.Update(secondMsg{})
+	f.show()
+	f.keysOf("y")
+	if s.log() != "answer 2 once" {
+		t.Fatalf("the twin: %q", s.log())
+	}
+}
+
+func TestQuestionsGone(t *testing.T) {
+	s := withQuestions(t, exampleQuestion(1))
+	f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
+	s.st.Questions = nil
+	if _, cmd := f.Update(changed{}); !f.done || cmd == nil {
+		t.Error("the page stays without a question")
+	}
+	if f := newFrame(QuestionsPage, withQuestions(t), &painter{to: nowhere{}, now: time.Now}, testOptions(&clock{noon})); !f.done {
+		t.Error("the page opens without a question")
+	}
+}
+
+// Only a question counts down; a page where nothing changes does not tick.
+func TestOnlyQuestionsTick(t *testing.T) {
+	c := &clock{noon}
+	for p := SandboxPage; p <= HelpPage; p++ {
+		f := pageOf(t, p, withQuestions(t, exampleQuestion(1)), c, Look{}, 80, 24)
+		if got := f.tick() != nil; got != (p == QuestionsPage) {
+			t.Errorf("page %d ticks: %v", p, got)
+		}
+	}
+}
+
+// Where a question has no room it cannot be allowed, but denied.
+func TestTooSmallForAQuestion(t *testing.T) {
+	for _, size := range [][2]int{{80, 6}, {20, 10}, {3, 24}, {1, 1}} {
+		s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
+		f.keysOf("y", "s", "a", "enter", "down", "enter")
+		if s.log() != "" {
+			t.Errorf("%v: %s", size, s.log())
+		}
+		if len(f.screen()) > size[1] {
+			t.Errorf("%v: %d lines", size, len(f.screen()))
+		}
+		f.keysOf("esc")
+		if s.log() != "answer 1 no" {
+			t.Errorf("%v: the twin: %q", size, s.log())
+		}
+	}
+}
+
+// A long object can be read whole, and its end always shows.
+func TestLongObject(t *testing.T) {
+	q := exampleQuestion(1)
+	var want []string
+	for i := range 200 {
+		want = append(want, fmt.Sprintf("line%03d", i))
+	}
+	q.Prompt.Object = strings.Join(want, "\n")
+	f := pageOf(t, QuestionsPage, withQuestions(t, q), &clock{noon}, Look{}, 80, 24)
+	seen := map[string]bool{}
+	for range 200 {
+		text := strings.Join(f.screen(), "\n")
+		for _, w := range want {
+			seen[w] = seen[w] || strings.Contains(text, w)
+		}
+		if !strings.Contains(text, "line199") {
+			t.Fatalf("the end does not show:\n%s", text)
+		}
+		f.keysOf("pgdown")
+	}
+	for _, w := range want {
+		if !seen[w] {
+			t.Fatalf("%s never shows", w)
+		}
+	}
+	if text := strings.Join(f.screen(), "\n"); strings.Contains(text, "more lines") {
+		t.Errorf("more lines at the end:\n%s", text)
+	}
+}
+
+// No keys lead to a wider answer than the one that was highlighted when Enter
+// was pressed, or whose letter was; and only an offered one.
+func TestNoKeysWidenAnAnswer(t *testing.T) {
+	names := append([]string{"y", "s", "a", "n", "N", "Y", "j", "k", "x", "1", "q", "G", "/", "日"}, slices.Sorted(func(yield func(string) bool) {
+		for k := range keyNames {
+			if !yield(k) {
+				return
+			}
+		}
+	})...)
+	rapid.Check(t, func(rt *rapid.T) {
+		q := exampleQuestion(1)
+		q.Prompt.Offers = nil
+		offered := map[approval.Scope]bool{}
+		for _, s := range rapid.SliceOfNDistinct(rapid.SampledFrom([]approval.Scope{approval.Once, approval.Session, approval.Always, approval.Scope(9), approval.No}), 0, 5, rapid.ID).Draw(rt, "offers") {
+			q.Prompt.Offers = append(q.Prompt.Offers, approval.Offer{Scope: s, Text: s.String()})
+			offered[s] = true
+		}
+		s := withQuestions(t, q)
+		c := &clock{noon}
+		f := pageOf(t, QuestionsPage, s, c, Look{}, rapid.SampledFrom([]int{40, 80}).Draw(rt, "w"), rapid.SampledFrom([]int{5, 14, 24, 50}).Draw(rt, "h"))
+		v := f.view.(*questionsView)
+		for range rapid.IntRange(0, 30).Draw(rt, "n") {
+			k := rapid.SampledFrom(names).Draw(rt, "key")
+			highlighted := ""
+			if len(v.choices.all) > 0 {
+				highlighted = v.choices.all[v.choices.at].key
+			}
+			if rapid.Bool().Draw(rt, "paste") {
+				f.Update(tea.PasteMsg{Content: "y\ra\r"})
+			}
+			f.keysOf(k)
+			c.t = c.t.Add(time.Duration(rapid.IntRange(0, 400).Draw(rt, "ms")) * time.Millisecond)
+			if len(s.did) == 0 {
+				continue
+			}
+			letter := map[string]string{"enter": highlighted, "esc": "n", "ctrl+c": "n"}[k]
+			if letter == "" {
+				letter = k
+			}
+			want := map[string]string{"y": "answer 1 once", "s": "answer 1 session", "a": "answer 1 always", "n": "answer 1 no", "N": "deny all"}[letter]
+			if s.log() != want {
+				rt.Fatalf("%q over %q did %q", k, highlighted, s.log())
+			}
+			for scope, key := range letters {
+				if key == letter && !offered[scope] {
+					rt.Fatalf("%q was not offered", letter)
+				}
+			}
+			return
+		}
+	})
+}
+
+// Whatever the texts of a question hold, the terminal gets bawn's styles and
+// characters that print, in lines that fit; and what it is about can be read.
+func TestQuestionIsText(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := anyText()
+		q := session.Question{
+			ID: 1, Kind: session.AboutHost, Deadline: noon, Task: 1, PID: 2, Command: text.Draw(rt, "command"), Dir: text.Draw(rt, "dir"), Waiting: 2,
+			Prompt: approval.Prompt{
+				Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
+				Rule:   policy.Rule{ID: "x" + text.Draw(rt, "id"), Text: text.Draw(rt, "text"), Origin: policy.Origin{File: text.Draw(rt, "file"), Line: 1}},
+				Offers: []approval.Offer{{Scope: approval.Once, Text: text.Draw(rt, "offer")}},
+			},
+		}
+		w, h := rapid.IntRange(1, 120).Draw(rt, "w"), rapid.IntRange(1, 60).Draw(rt, "h")
+		l := Look{Color: rapid.Bool().Draw(rt, "color"), ASCII: rapid.Bool().Draw(rt, "ascii")}
+		f := pageOf(t, QuestionsPage, withQuestions(t, q, exampleQuestion(2)), &clock{noon}, l, w, h)
+		lines := f.screen()
+		if len(lines) > h {
+			rt.Fatalf("%d lines of %d", len(lines), h)
+		}
+		for _, s := range lines {
+			if width(s) > w {
+				rt.Fatalf("%d cells of %d: %q", width(s), w, s)
+			}
+			onlyStyles(rt, s, l)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package tui
+
+import (
+	"fmt"
+
+	"bawn/internal/policy"
+)
+
+// The tier is switched by Alt+S, on a page, or by a slash command: all of them
+// go through these functions (SPEC T3 to T7).
+
+// cycled is the tier after t.
+func cycled(t policy.Tier) policy.Tier {
+	switch t {
+	case policy.Open:
+		return policy.Guarded
+	case policy.Guarded:
+		return policy.Airlock
+	}
+	return policy.Open
+}
+
+// NextTier goes to the next tier. If that must be asked about, it is the page
+// to show; else note is what to tell the person.
+func NextTier(s Session) (note string, ask Page) {
+	return switchTo(s, cycled(s.State().Tier))
+}
+
+// switchTo goes to a tier, as NextTier does: open is asked about.
+func switchTo(s Session, t policy.Tier) (note string, ask Page) {
+	st := s.State()
+	switch {
+	case st.Mode != policy.NoMode:
+		return fixedNote(st.Mode), NoPage
+	case t == policy.Open && st.Tier != policy.Open:
+		return "", OpenPage
+	}
+	return setTier(s, t), NoPage
+}
+
+func fixedNote(m policy.Mode) string {
+	return fmt.Sprintf("Sandbox: %s is fixed for this session (--sandbox)", m)
+}
+
+func setTier(s Session, t policy.Tier) string {
+	if _, err := s.SetTier(t); err != nil {
+		return fmt.Sprintf("Sandbox: still %s: %v", s.State().Tier, err)
+	}
+	return fmt.Sprintf("Sandbox: %s (new commands)", s.State().Tier)
+}
+
+// openDialog asks before there is no sandbox any more. Enter switches (SPEC
+// T3): the person has just asked for it, and the guard drops earlier keys.
+func (f *frame) openDialog(alone bool) *dialog {
+	st := f.State()
+	if st.Mode != policy.NoMode || st.Tier == policy.Open {
+		if f.note = fixedNote(st.Mode); st.Mode == policy.NoMode {
+			f.note = ""
+		}
+		return nil
+	}
+	return &dialog{
+		heading: "Switch sandbox to open?",
+		body:    []string{"Commands started from then on have no sandbox: all your files, all your credentials, the whole network."},
+		choices: choices{at: 1, all: []choice{
+			{"n", "keep " + st.Tier.String(), nil},
+			{"y", "switch to open", func() { f.note = setTier(f, policy.Open); f.refresh() }},
+		}},
+	}
+}
+
+// pickTier switches from a page.
+func (f *frame) pickTier(t policy.Tier) {
+	note, ask := switchTo(f, t)
+	if f.note = note; ask == OpenPage {
+		f.ask(f.openDialog(false))
+	}
+	f.refresh()
+}
+
+func (f *frame) refresh() {
+	if f.view != nil {
+		f.view.refresh()
+	}
+}
+
+// cloneDialog suggests airlock (SPEC T6). Both answers are safe; Enter takes
+// the stricter.
+func (f *frame) cloneDialog() *dialog {
+	if !f.State().FreshClone {
+		return nil
+	}
+	answer := func(airlock bool) func() {
+		return func() {
+			if err := f.AnswerFreshClone(airlock); err != nil {
+				f.note = err.Error()
+				return
+			}
+			if f.note = ""; airlock {
+				f.note = "Sandbox: airlock (new commands)"
+			}
+		}
+	}
+	return &dialog{
+		heading: "Fresh clone: use airlock sandbox?",
+		body: []string{
+			"This folder was cloned less than a day ago and is not trusted.",
+			"In airlock commands write here and nowhere else, and have no network. It holds for this session.",
+		},
+		choices: choices{at: 1, all: []choice{
+			{"n", "keep " + f.State().Tier.String(), answer(false)},
+			{"y", "use airlock", answer(true)},
+		}},
+	}
+}

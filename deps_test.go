@@ -114,6 +114,7 @@ var arrows = map[string][]string{
 		"bawn/internal/egress", "bawn/internal/sandbox", "bawn/internal/hostname",
 	},
 	"bawn/internal/frontend": {"bawn/internal"},
+	"bawn/internal/tools":    {},
 }
 
 // backends may be named only by those who wire the program together, and by

@@ -66,14 +66,10 @@ type dialog struct {
 	heading string
 	body    []string
 	choices choices
-	guard   guard
 	answer  func() // the dialog is gone: what is left to do
 }
 
 func (d *dialog) key(k string) {
-	if !d.guard.passes() {
-		return
-	}
 	if c := d.choices.key(k); c != nil {
 		d.answer()
 		if c.do != nil {
@@ -105,7 +101,8 @@ func (f *frame) ask(d *dialog) {
 		f.done = f.done || f.view == nil
 		return
 	}
-	d.look, d.guard = f.o.Look, newGuard(f.paint)
+	d.look = f.o.Look
+	f.arm()
 	d.answer = func() {
 		f.dialog = nil
 		if f.view == nil {

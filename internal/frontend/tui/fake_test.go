@@ -3,7 +3,6 @@ package tui
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +107,13 @@ func (f *fake) Stop(task int) error {
 
 func (f *fake) log() string { return strings.Join(f.did, "; ") }
 
+// logged is log while a page runs.
+func (f *fake) logged() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log()
+}
+
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // clock is a time that tests move.
@@ -136,7 +142,7 @@ func pageOf(t testing.TB, p Page, s Session, c *clock, look Look, w, h int) *fra
 	t.Helper()
 	o := testOptions(c)
 	o.Look = look
-	f := newFrame(p, s, &painter{to: io.Discard, now: c.now}, o)
+	f := newFrame(p, s, o)
 	f.changes = func() tea.Msg { return nil }
 	f.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	f.draw(c)
@@ -150,8 +156,11 @@ func (f *frame) draw(c *clock) {
 	c.t = c.t.Add(quiet)
 }
 
+// show draws the page, and the terminal says so.
 func (f *frame) show() {
-	_, _ = f.paint.Write([]byte(f.View().Content))
+	f.View()
+	f.Update(drawnMsg(f.guard.id))
+	f.Update(tea.CursorPositionMsg{})
 }
 
 // keyNames are what tests press.

@@ -1,96 +1,93 @@
 package tui
 
 import (
-	"io"
-	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/term"
+	tea "charm.land/bubbletea/v2"
 )
 
-// quiet is how long a question must have been on the screen without a key
-// before keys count: whoever is typing something else answers nothing.
-const quiet = 300 * time.Millisecond
+// A key counts as an answer only if its question was on the screen before it
+// was pressed. How long a terminal takes to show what was written, over a slow
+// line perhaps, only the terminal knows: so it is asked for the place of its
+// cursor, and what it answers stands in the input behind every key that was
+// pressed before. From then on no key may come for a while: whoever is typing
+// something else answers nothing.
 
-// painter brings what is drawn to the terminal, and knows when a question got
-// there: on a slow or stopped terminal that is long after it was made.
-type painter struct {
-	to  io.Writer
-	now func() time.Time
+const (
+	// quiet is that while.
+	quiet = 300 * time.Millisecond
+	// drawing is the time after which a question has been written for sure,
+	// and the terminal is asked: two frames.
+	drawing = 70 * time.Millisecond
+	// mute is how long a terminal has for its answer; one that gives none is
+	// taken to have shown the question.
+	mute = 2 * time.Second
+)
 
-	mu      sync.Mutex
-	waiting bool      // for the question to be written
-	at      time.Time // when it was
-}
-
-// Write is called by one goroutine, the renderer's.
-func (p *painter) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	question := p.waiting // else b was made before there was one
-	p.mu.Unlock()
-	n, err := p.to.Write(b)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if question && p.waiting && err == nil {
-		p.waiting, p.at = false, p.now()
-	}
-	return n, err
-}
-
-// expect says that the next thing drawn is a question.
-func (p *painter) expect() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting = true
-}
-
-// shown is when the question was drawn; false if it has not been yet.
-func (p *painter) shown() (time.Time, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at, !p.waiting
-}
-
-// file is the painter as a terminal, if it paints on one.
-func (p *painter) file() io.Writer {
-	if f, ok := p.to.(term.File); ok {
-		return paintedFile{p, f}
-	}
-	return p
-}
-
-type paintedFile struct {
-	*painter
-	tty term.File
-}
-
-func (f paintedFile) Read(b []byte) (int, error) { return f.tty.Read(b) }
-func (f paintedFile) Close() error               { return nil } // the caller's
-func (f paintedFile) Fd() uintptr                { return f.tty.Fd() }
-
-// guard drops keys that were not meant for the question on the screen.
+// guard is about the question on the screen. The zero value lets nothing pass.
 type guard struct {
-	paint *painter
-	last  time.Time // of a key that was dropped
+	id    int       // of the question, as the guard counts them
+	asked bool      // the terminal was asked
+	shown bool      // it answered, at
+	at    time.Time // then, or when a key came too early
 	open  bool
 }
 
-func newGuard(p *painter) guard {
-	p.expect()
-	return guard{paint: p}
+// Messages of the guard; each is about the question with this number.
+type (
+	drawnMsg int // it has been written
+	muteMsg  int // the terminal has had time to answer
+)
+
+// arm begins anew, for another question.
+func (f *frame) arm() {
+	f.guard = guard{id: f.guard.id + 1}
+	f.armed = true
 }
 
-// passes reports whether a key pressed now counts.
-func (g *guard) passes() bool {
+// watch is what follows arm.
+func (f *frame) watch() tea.Cmd {
+	if !f.armed {
+		return nil
+	}
+	f.armed = false
+	id := drawnMsg(f.guard.id)
+	return tea.Tick(drawing, func(time.Time) tea.Msg { return id })
+}
+
+// guardMsg handles the guard's messages.
+func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
+	g := &f.guard
+	switch msg := msg.(type) {
+	case drawnMsg:
+		if int(msg) == g.id {
+			g.asked = true
+			late := muteMsg(msg)
+			return tea.Batch(tea.RequestCursorPosition, tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
+		}
+	case tea.CursorPositionMsg:
+		f.seen(g.asked)
+	case muteMsg:
+		f.seen(int(msg) == g.id)
+	}
+	return nil
+}
+
+func (f *frame) seen(ok bool) {
+	if g := &f.guard; ok && !g.shown {
+		g.shown, g.at = true, f.clock()
+	}
+}
+
+// passes reports whether a key that comes now counts.
+func (f *frame) passes() bool {
+	g := &f.guard
 	if g.open {
 		return true
 	}
-	now := g.paint.now()
-	at, shown := g.paint.shown()
-	if shown && now.Sub(at) >= quiet && now.Sub(g.last) >= quiet {
-		g.open = true
-		return true
+	now := f.clock()
+	if g.open = g.shown && now.Sub(g.at) >= quiet; !g.open {
+		g.at = now
 	}
-	g.last = now
-	return false
+	return g.open
 }

@@ -26,7 +26,11 @@ func helpText(o Options, w int) []string {
 	l := o.Look
 	var out []string
 	head := func(s string) { out = append(out, "", " "+l.as(strong, s)) }
-	row := func(left, text string, room int) {
+	room := 30
+	if w < 80 {
+		room = 18
+	}
+	row := func(left, text string) {
 		if width(left) > room-2 {
 			out = append(out, "   "+left)
 			left = ""
@@ -39,24 +43,24 @@ func helpText(o Options, w int) []string {
 	head("Keys")
 	for a := NoAction + 1; a < numActions; a++ {
 		if k := o.Keys.spelled(a); k != "" {
-			row(k, actions[a].doc, 18)
+			row(k, actions[a].doc)
 		}
 	}
 	head("Input line")
-	row("text", "runs as a command", 18)
-	row("!text", "runs as a command that has no way to the network", 18)
+	row("text", "runs as a command")
+	row("!text", "runs as a command that has no way to the network")
 	for _, c := range slashes {
-		row(strings.TrimSpace("/"+c.name+" "+c.args), c.doc, 18)
+		row(strings.TrimSpace("/"+c.name+" "+c.args), c.doc)
 	}
 	head("Questions")
-	row("n, Esc", "no", 18)
-	row("y", "yes, this once", 18)
-	row("s", "yes, for this session", 18)
-	row("a", "yes, always: it is saved in your settings", 18)
-	row("N", "no to all that wait", 18)
-	row("Tab", "later: the question goes on waiting", 18)
+	row("n, Esc", "no")
+	row("y", "yes, this once")
+	row("s", "yes, for this session")
+	row("a", "yes, always: it is saved in your settings")
+	row("N", "no to all that wait")
+	row("Tab", "later: the question goes on waiting")
 	head("Pages")
-	row("arrows, j, k, PgUp, PgDn, Home, End", "move", 18)
-	row("Esc, q", "leave", 18)
+	row("arrows, j, k, PgUp, PgDn, Home, End", "move")
+	row("Esc, q", "leave")
 	return out
 }

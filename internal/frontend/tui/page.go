@@ -2,8 +2,9 @@ package tui
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,26 +62,34 @@ func Show(ctx context.Context, p Page, s Session, t IO, o Options) (note string,
 	if o.Plain {
 		return showPlain(ctx, p, s, t.Out, o)
 	}
-	paint := &painter{to: t.Out, now: o.Now}
-	f := newFrame(p, s, paint, o)
+	f := newFrame(p, s, o)
+	err = f.run(ctx, t)
+	return f.note, err
+}
+
+// run shows the page until it is left.
+func (f *frame) run(ctx context.Context, t IO) error {
 	if f.done {
-		return f.note, nil
+		return nil
 	}
-	tokens, stop := s.Changes()
+	tokens, stop := f.Changes()
 	left := make(chan struct{})
 	defer stop()
 	defer close(left)
 	f.changes = func() tea.Msg { return nextChange(tokens, left) }
 	profile := colorprofile.ANSI
-	if !o.Look.Color {
+	if !f.o.Look.Color {
 		profile = colorprofile.ASCII
 	}
-	_, err = tea.NewProgram(f, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(paint.file()), tea.WithoutSignalHandler(),
-		tea.WithColorProfile(profile), tea.WithFPS(30)).Run()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		err = ctx.Err()
+	p := tea.NewProgram(f, tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(30))
+	// Not WithContext: a program that is killed does not wait for its reader,
+	// which would take keys from whoever has the terminal next.
+	stopped := context.AfterFunc(ctx, p.Quit)
+	defer stopped()
+	if _, err := p.Run(); err != nil {
+		return fmt.Errorf("show a page: %w", err)
 	}
-	return f.note, err
+	return ctx.Err()
 }
 
 // changed says that the session may be another; secondMsg that a second has
@@ -138,9 +147,12 @@ var leaves = hint{"esc", "leave"}
 type frame struct {
 	Session
 	o       Options
-	paint   *painter
 	view    view
 	dialog  *dialog
+	guard   guard
+	armed   bool             // the guard has begun anew
+	clock   func() time.Time // the guard's
+	mute    time.Duration
 	note    string
 	done    bool
 	ticking bool
@@ -148,8 +160,8 @@ type frame struct {
 	changes tea.Cmd
 }
 
-func newFrame(p Page, s Session, paint *painter, o Options) *frame {
-	f := &frame{Session: s, o: o, paint: paint, w: 80, h: 24}
+func newFrame(p Page, s Session, o Options) *frame {
+	f := &frame{Session: s, o: o, clock: o.Now, mute: mute, w: 80, h: 24}
 	switch p {
 	case SandboxPage:
 		f.view = &sandboxView{frame: f}
@@ -180,7 +192,7 @@ func newFrame(p Page, s Session, paint *painter, o Options) *frame {
 	return f
 }
 
-func (f *frame) Init() tea.Cmd { return tea.Batch(f.changes, f.tick()) }
+func (f *frame) Init() tea.Cmd { return tea.Batch(f.changes, f.tick(), f.watch()) }
 
 // tick counts down while a question is on the screen, and only then.
 func (f *frame) tick() tea.Cmd {
@@ -211,11 +223,13 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case tea.KeyPressMsg:
 		f.press(tea.Key(msg))
+	default:
+		cmd = f.guardMsg(msg)
 	}
 	if f.done {
 		return f, tea.Quit
 	}
-	return f, cmd
+	return f, tea.Batch(cmd, f.watch())
 }
 
 func (f *frame) press(k tea.Key) {
@@ -225,7 +239,9 @@ func (f *frame) press(k tea.Key) {
 	case f.done:
 		return
 	case f.dialog != nil:
-		f.dialog.key(name)
+		if f.passes() {
+			f.dialog.key(name)
+		}
 		return
 	case isTypist && t.typing() && k.Text != "":
 		t.text(k.Text)
@@ -259,8 +275,7 @@ func (f *frame) screen() []string {
 	if f.h < 3 {
 		return f.clip(f.view.lines(f.w, f.h))
 	}
-	head := l.fill(" "+f.view.title(), f.w)
-	out := []string{l.as(chosen, head)}
+	out := []string{l.badge(calm, l.cut(f.view.title(), f.w-2))}
 	body := f.view.lines(f.w, f.h-2)
 	out = append(out, body[:min(len(body), f.h-2)]...)
 	for len(out) < f.h-1 {
@@ -283,19 +298,16 @@ func (f *frame) clip(lines []string) []string {
 	return lines
 }
 
-// hintLine shows as many keys as there is room for.
+// hintLine shows as many keys as there is room for, and always the last: how
+// to leave.
 func (l Look) hintLine(keys []hint, w int) string {
-	line := ""
-	for i, k := range keys {
-		sep := " "
-		if i > 0 {
-			sep = " " + l.as(faint, l.glyph("·", "-")) + " "
-		}
-		next := line + sep + l.as(strong, k.key) + " " + k.does
-		if width(next) > w {
-			break
-		}
-		line = next
+	dot := " " + l.as(faint, l.glyph("·", "-")) + " "
+	var words []string
+	for _, k := range keys {
+		words = append(words, l.as(strong, k.key)+" "+k.does)
 	}
-	return line
+	for len(words) > 1 && width(strings.Join(words, dot))+1 > w {
+		words = slices.Delete(words, len(words)-2, len(words)-1)
+	}
+	return " " + strings.Join(words, dot)
 }

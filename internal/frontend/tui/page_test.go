@@ -88,7 +88,7 @@ func TestOpenIsAskedAbout(t *testing.T) {
 	}
 	early := &fake{st: session.State{Tier: policy.Airlock}}
 	c := &clock{noon}
-	f := newFrame(OpenPage, early, &painter{to: nowhere{}, now: c.now}, testOptions(c))
+	f := newFrame(OpenPage, early, testOptions(c))
 	f.show()
 	f.keysOf("enter", "y")
 	if early.log() != "" || f.done {

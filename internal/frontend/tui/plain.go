@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"bawn/internal/approval"
 	"bawn/internal/policy"
 	"bawn/internal/session"
@@ -54,7 +56,7 @@ func showPlain(ctx context.Context, p Page, s Session, out io.Writer, o Options)
 		lines = helpText(o, plainWidth)
 	}
 	for _, l := range lines {
-		if _, err := fmt.Fprintln(out, strings.TrimRight(l, " ")); err != nil {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(ansi.Strip(l), " ")); err != nil {
 			return "", fmt.Errorf("write to the terminal: %w", err)
 		}
 	}
@@ -68,7 +70,7 @@ func plainConnections(s Session, o Options) []string {
 	for _, c := range all[max(0, len(all)-100):] {
 		word, _ := verdictWord(c.Decision.Verdict)
 		line := c.Time.Format("15:04:05") + " " + word + " " + at(c.Host, c.Port)
-		if c.Ended {
+		if c.Ended && c.Decision.Verdict == policy.Allow {
 			line += fmt.Sprintf(", %s, %s up, %s down", shortTime(c.Duration), size(c.Up), size(c.Down))
 		}
 		if c.Err != "" {
@@ -108,7 +110,7 @@ func plainTasks(s Session, o Options) []string {
 		}
 		out = append(out, o.Look.safe(fmt.Sprintf("task %d, %s, %s: %s", t.ID, kindWord(t.Kind), state, t.Command)))
 	}
-	return append(out, "End one with /stop TASK.")
+	return append(out, "Read what one wrote with /output TASK, end it with /stop TASK.")
 }
 
 // askPlain puts the open questions one after the other.
@@ -154,7 +156,7 @@ func plainPrompt(q session.Question, open int, o Options) approval.Prompt {
 
 // dialogPlain asks bawn's own questions on a line.
 func dialogPlain(ctx context.Context, p Page, s Session, o Options) (string, error) {
-	f := newFrame(p, s, &painter{to: io.Discard, now: o.Now}, o)
+	f := newFrame(p, s, o)
 	d := f.dialog
 	if d == nil {
 		return f.note, nil

@@ -49,7 +49,7 @@ func (v *policyView) keys() []hint {
 	if v.test.on {
 		return []hint{{"enter", "try"}}
 	}
-	return []hint{{"t", "try: read PATH, write PATH, connect HOST"}, leaves}
+	return []hint{{"t", "try a rule"}, leaves}
 }
 
 func (v *policyView) lines(w, h int) []string {
@@ -59,6 +59,9 @@ func (v *policyView) lines(w, h int) []string {
 		for _, s := range wrap(s, w-2) {
 			foot = append(foot, " "+s)
 		}
+	}
+	if v.test.on && len(v.test.str) == 0 {
+		foot = append(foot, l.as(faint, " read PATH, write PATH or connect HOST"))
 	}
 	if v.test.on || len(v.test.str) > 0 {
 		foot = append([]string{v.test.line(l, "try", w)}, foot...)

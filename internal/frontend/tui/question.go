@@ -20,7 +20,6 @@ type questionsView struct {
 	*frame
 	open    []session.Question
 	choices choices
-	guard   guard
 	scroll  int // of the object
 	last    int // the largest scroll
 	page    int // lines of it that show
@@ -37,8 +36,8 @@ func (v *questionsView) refresh() {
 		return
 	}
 	if v.id() != before {
-		v.guard, v.scroll = newGuard(v.paint), 0
-		v.choices = choices{}
+		v.arm()
+		v.scroll, v.choices = 0, choices{}
 	}
 	at := v.choices.at
 	v.choices = v.offers()
@@ -82,7 +81,7 @@ func (v *questionsView) offers() choices {
 }
 
 func (v *questionsView) key(k string) bool {
-	if !v.guard.passes() || len(v.open) == 0 {
+	if !v.passes() || len(v.open) == 0 {
 		return true
 	}
 	switch k {

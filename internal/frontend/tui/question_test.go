@@ -103,7 +103,7 @@ func TestQuestionAnswers(t *testing.T) {
 func TestKeysBeforeTheQuestionDoNotCount(t *testing.T) {
 	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
 	c := &clock{noon}
-	f := newFrame(QuestionsPage, s, &painter{to: nowhere{}, now: c.now}, testOptions(c))
+	f := newFrame(QuestionsPage, s, testOptions(c))
 	press := func(k string, after time.Duration) {
 		c.t = c.t.Add(after)
 		f.Update(keyOf(k))
@@ -133,32 +133,37 @@ func TestKeysBeforeTheQuestionDoNotCount(t *testing.T) {
 	}
 }
 
-// What a slow terminal has not got yet is no question: the frame that was
-// under way when the question came does not count.
-func TestAFrameUnderWayIsNotTheQuestion(t *testing.T) {
-	c := &clock{noon}
-	p := &painter{now: c.now}
-	p.to = writerFunc(func() { p.expect() })
-	if _, err := p.Write([]byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := p.shown(); ok {
-		t.Error("an older frame counts as the question")
-	}
-	p.to = nowhere{}
-	_, _ = p.Write([]byte("new"))
-	if at, ok := p.shown(); !ok || !at.Equal(noon) {
-		t.Error("the twin: the question does not count")
+// Only the terminal's answer to the guard's own question counts, and the lack
+// of one after a while; not what was asked about an earlier question.
+func TestWhatCountsAsShown(t *testing.T) {
+	cursor := tea.CursorPositionMsg{}
+	for name, tt := range map[string]struct {
+		msgs []tea.Msg
+		want bool
+	}{
+		"nothing":                {nil, false},
+		"an answer to others":    {[]tea.Msg{cursor}, false},
+		"drawn":                  {[]tea.Msg{drawnMsg(2)}, false},
+		"an earlier one drawn":   {[]tea.Msg{drawnMsg(1), cursor}, false},
+		"an earlier one's time":  {[]tea.Msg{drawnMsg(2), muteMsg(1)}, false},
+		"drawn, answered":        {[]tea.Msg{drawnMsg(2), cursor}, true},
+		"drawn, without answers": {[]tea.Msg{drawnMsg(2), muteMsg(2)}, true},
+	} {
+		s, c := withQuestions(t, exampleQuestion(1)), &clock{noon}
+		f := newFrame(QuestionsPage, s, testOptions(c))
+		s.st.Questions = []session.Question{exampleQuestion(2)}
+		f.Update(changed{})
+		for _, m := range tt.msgs {
+			f.Update(m)
+		}
+		c.t = c.t.Add(time.Hour)
+		f.View()
+		f.Update(keyOf("y"))
+		if got := s.log() != ""; got != tt.want {
+			t.Errorf("%s: answered %v", name, got)
+		}
 	}
 }
-
-type nowhere struct{}
-
-func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
-
-type writerFunc func()
-
-func (f writerFunc) Write(b []byte) (int, error) { f(); return len(b), nil }
 
 // The question that came in place of another begins anew, and a countdown
 // drawn meanwhile does not make it count earlier or later.
@@ -188,7 +193,7 @@ func TestQuestionsGone(t *testing.T) {
 	if _, cmd := f.Update(changed{}); !f.done || cmd == nil {
 		t.Error("the page stays without a question")
 	}
-	if f := newFrame(QuestionsPage, withQuestions(t), &painter{to: nowhere{}, now: time.Now}, testOptions(&clock{noon})); !f.done {
+	if f := newFrame(QuestionsPage, withQuestions(t), testOptions(&clock{noon})); !f.done {
 		t.Error("the page opens without a question")
 	}
 }

@@ -32,6 +32,7 @@ var slashes = [...]slash{
 	{"policy", "", "the rules that hold, with a box to try them", PolicyPage, nil},
 	{"check", "ACTION OBJECT", "try the rules: read PATH, write PATH or connect HOST", NoPage, []string{"read", "write", "connect"}},
 	{"tasks", "", "the commands of this session", TasksPage, nil},
+	{"output", "TASK", "the end of what a background task wrote", NoPage, nil},
 	{"stop", "TASK", "end a task; a second time kills it", NoPage, nil},
 	{"help", "", "this help", HelpPage, nil},
 	{"quit", "", "end the session and every command of it", NoPage, nil},
@@ -135,10 +136,14 @@ func runSlash(line string, s Session, o Options) (slashResult, error) {
 	case "check":
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		return slashResult{text: o.tryLines(s.Policy(), rest)}, nil
-	case "stop":
+	case "output", "stop":
 		id, err := strconv.Atoi(args[0])
 		if err != nil {
 			return slashResult{}, fmt.Errorf("%q is no task's number: /tasks lists them", args[0])
+		}
+		if c.name == "output" {
+			b, err := s.Output(id, maxOutput)
+			return slashResult{text: o.Look.plainLines(string(b))}, err
 		}
 		return slashResult{note: fmt.Sprintf("task %d was asked to end", id)}, s.Stop(id)
 	case "quit":

@@ -1,0 +1,212 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/session"
+	"bawn/internal/tools/vterm"
+)
+
+var shots = flag.String("shots", "", "a folder for pictures of the pages")
+
+// running runs a page on a terminal; the function waits for its end.
+func running(t *testing.T, ctx context.Context, term *vterm.Terminal, f *frame) func() error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f.run(ctx, IO{term.Slave, term.Slave}) }()
+	return func() error {
+		t.Helper()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the page does not end:\n%s", term.Text())
+			return nil
+		}
+	}
+}
+
+// showing runs a page with a clock that stands still.
+func showing(t *testing.T, ctx context.Context, term *vterm.Terminal, p Page, s Session) func() error {
+	t.Helper()
+	c := &clock{noon}
+	return running(t, ctx, term, newFrame(p, s, testOptions(c)))
+}
+
+// withTimes lets a test say when things happen: whoever looks at the guard's
+// clock gets the next time from the channel. Those are the terminal, when it
+// answers, and each key until one counts.
+func withTimes(f *frame) (*frame, chan<- time.Time) {
+	times := make(chan time.Time)
+	f.clock, f.mute = func() time.Time { return <-times }, time.Hour
+	return f, times
+}
+
+func openTerm(t *testing.T, w, h int) *vterm.Terminal {
+	t.Helper()
+	term, err := vterm.Open(w, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := term.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return term
+}
+
+func waitFor(t *testing.T, term *vterm.Terminal, want string) string {
+	t.Helper()
+	text, err := term.Wait(20*time.Second, func(s string) bool { return strings.Contains(s, want) })
+	if err != nil {
+		t.Fatalf("no %q: %v", want, err)
+	}
+	return text
+}
+
+func typed(t *testing.T, term *vterm.Terminal, keys string) {
+	t.Helper()
+	if err := term.Type(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func modes(t *testing.T, term *vterm.Terminal) unix.Termios {
+	t.Helper()
+	m, err := unix.IoctlGetTermios(int(term.Slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *m
+}
+
+func asBefore(t *testing.T, term *vterm.Terminal, before unix.Termios) {
+	t.Helper()
+	if after := modes(t, term); after != before {
+		t.Errorf("modes %+v, were %+v", after, before)
+	}
+	if _, err := term.Wait(20*time.Second, func(string) bool { return !term.AltScreen() }); err != nil {
+		t.Errorf("the other screen stays: %v", err)
+	}
+}
+
+// A question on a real terminal: what was typed before it was there answers
+// nothing, a key after a while does, and the terminal is as it was.
+func TestQuestionOnATerminal(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+	before := modes(t, term)
+	typed(t, term, "yyya") // ahead
+	f, times := withTimes(newFrame(QuestionsPage, s, testOptions(&clock{noon})))
+	end := running(t, context.Background(), term, f)
+	for range 5 { // four keys, then the terminal's word that it shows the question
+		times <- noon
+	}
+	waitFor(t, term, "Question 1 of 2")
+	if !term.AltScreen() {
+		t.Error("the question is not on a screen of its own")
+	}
+	typed(t, term, "y")
+	times <- noon.Add(quiet - 1)
+	typed(t, term, "\x1b[B") // Down
+	times <- noon.Add(2*quiet - 1)
+	waitFor(t, term, "› y  this connection")
+	if log := s.logged(); log != "" {
+		t.Fatalf("a key from before the question: %s", log)
+	}
+	typed(t, term, "\r")
+	waitFor(t, term, "─ Question ─")
+	times <- noon
+	typed(t, term, "n")
+	times <- noon.Add(quiet)
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	if log := s.logged(); log != "answer 1 once; answer 2 no" {
+		t.Errorf("%q", log)
+	}
+	asBefore(t, term, before)
+}
+
+// A page follows the session, the size and the keys, and ends with its
+// context.
+func TestPageOnATerminal(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := exampleSession(t)
+	s.changes = make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	before := modes(t, term)
+	end := showing(t, ctx, term, TasksPage, s)
+	waitFor(t, term, "npm run dev")
+	s.mu.Lock()
+	s.st.Tasks = append(s.st.Tasks, session.Task{ID: 5, Command: "a new one", Started: noon})
+	s.mu.Unlock()
+	s.changes <- struct{}{}
+	waitFor(t, term, "a new one")
+	if err := term.Resize(40, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(os.Getpid(), unix.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, term, "Tasks: 5")
+	typed(t, term, "\x1b[F") // End
+	waitFor(t, term, "a new one")
+	cancel()
+	if err := end(); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	asBefore(t, term, before)
+}
+
+func TestDialogOnATerminal(t *testing.T) {
+	term := openTerm(t, 60, 20)
+	s := &fake{st: session.State{Tier: policy.Airlock}}
+	f, times := withTimes(newFrame(OpenPage, s, testOptions(&clock{noon})))
+	end := running(t, context.Background(), term, f)
+	waitFor(t, term, "Switch sandbox to open?")
+	times <- noon
+	typed(t, term, "y")
+	times <- noon.Add(quiet)
+	if err := end(); err != nil || f.note != "Sandbox: open (new commands)" || s.logged() != "tier open" {
+		t.Errorf("%q, %v, %q", f.note, err, s.logged())
+	}
+}
+
+// TestShots writes pictures of the pages for people to look at.
+func TestShots(t *testing.T) {
+	if *shots == "" {
+		return
+	}
+	names := map[Page]string{SandboxPage: "sandbox", QuestionsPage: "question", NetworkPage: "network", DeniedPage: "denied", PolicyPage: "policy", TasksPage: "tasks", ConfigPage: "config", HelpPage: "help", OpenPage: "open", ClonePage: "clone"}
+	for p, name := range names {
+		for _, w := range widths {
+			term := openTerm(t, w, 24)
+			s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+			s.st.FreshClone = true
+			ctx, cancel := context.WithCancel(context.Background())
+			end := showing(t, ctx, term, p, s)
+			waitFor(t, term, "esc")
+			theme := vterm.Dark
+			if w == 60 {
+				theme = vterm.Light
+			}
+			if err := os.WriteFile(filepath.Join(*shots, name+"-"+map[int]string{100: "100", 80: "080", 60: "060", 40: "040"}[w]+".svg"), []byte(term.SVG(theme)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			_ = end()
+		}
+	}
+}

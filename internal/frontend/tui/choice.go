@@ -1,6 +1,9 @@
 package tui
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // choice is one answer to a question of bawn's.
 type choice struct {
@@ -14,6 +17,19 @@ type choice struct {
 type choices struct {
 	all []choice
 	at  int
+}
+
+// marked is the key of the choice that is highlighted.
+func (c *choices) marked() string {
+	if len(c.all) == 0 {
+		return ""
+	}
+	return c.all[c.at].key
+}
+
+// mark highlights the choice with a key; if there is none, the safe one.
+func (c *choices) mark(key string) {
+	c.at = max(0, slices.IndexFunc(c.all, func(ch choice) bool { return ch.key == key }))
 }
 
 // key moves the highlight or picks: by Enter what is highlighted, by its

@@ -11,8 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"bawn/internal/approval"
-	"bawn/internal/session"
 	"bawn/internal/policy"
+	"bawn/internal/session"
 )
 
 // fake is a session that does what it is told and remembers it.
@@ -167,7 +167,7 @@ func (f *frame) show() {
 var keyNames = map[string]tea.Key{
 	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd}, "backspace": {Code: tea.KeyBackspace},
-	"space": {Code: ' ', Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "alt+s": {Code: 's', Mod: tea.ModAlt},
+	"space": {Code: ' ', Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "alt+s": {Code: 's', Mod: tea.ModAlt}, `ctrl+\`: {Code: '\\', Mod: tea.ModCtrl}, "f1": {Code: tea.KeyF1},
 }
 
 func keyOf(name string) tea.KeyPressMsg {

@@ -150,6 +150,7 @@ type frame struct {
 	view    view
 	dialog  *dialog
 	guard   guard
+	prefix  bool             // its key was the last
 	armed   bool             // the guard has begun anew
 	clock   func() time.Time // the guard's
 	mute    time.Duration
@@ -162,6 +163,12 @@ type frame struct {
 
 func newFrame(p Page, s Session, o Options) *frame {
 	f := &frame{Session: s, o: o, clock: o.Now, mute: mute, w: 80, h: 24}
+	f.open(p)
+	return f
+}
+
+// open puts a page into the frame.
+func (f *frame) open(p Page) {
 	switch p {
 	case SandboxPage:
 		f.view = &sandboxView{frame: f}
@@ -186,10 +193,13 @@ func newFrame(p Page, s Session, o Options) *frame {
 	default:
 		f.done = true
 	}
+	f.refresh()
+}
+
+func (f *frame) refresh() {
 	if f.view != nil {
 		f.view.refresh()
 	}
-	return f
 }
 
 func (f *frame) Init() tea.Cmd { return tea.Batch(f.changes, f.tick(), f.watch()) }
@@ -209,14 +219,11 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		f.w, f.h = msg.Width, msg.Height
 	case changed:
-		if f.view != nil {
-			f.view.refresh()
-		}
+		f.refresh()
 		cmd = f.changes
 	case secondMsg:
 		f.ticking = false
-		f.view.refresh()
-		cmd = f.tick()
+		f.refresh()
 	case tea.PasteMsg:
 		if t, ok := f.view.(typist); ok && f.dialog == nil && t.typing() {
 			t.text(msg.Content)
@@ -229,7 +236,7 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if f.done {
 		return f, tea.Quit
 	}
-	return f, tea.Batch(cmd, f.watch())
+	return f, tea.Batch(cmd, f.watch(), f.tick())
 }
 
 func (f *frame) press(k tea.Key) {
@@ -248,13 +255,35 @@ func (f *frame) press(k tea.Key) {
 		return
 	}
 	f.note = ""
-	if f.view.key(name) {
+	if _, asks := f.view.(*questionsView); !asks && f.action(name) || f.view.key(name) {
 		return
 	}
 	switch name {
 	case "esc", "q", "ctrl+c", "ctrl+d":
 		f.done = true
 	}
+}
+
+// action does what a key of the session does, on a page too: it switches the
+// tier or goes to another page.
+func (f *frame) action(name string) bool {
+	a := f.o.Keys.Action(name)
+	if f.prefix {
+		a = AfterPrefix(name)
+	}
+	was := f.prefix
+	f.prefix = a == Prefix
+	switch {
+	case a == Prefix:
+		f.note = "then a letter: h shows them"
+	case a == CycleTier:
+		f.pickTier(cycled(f.State().Tier))
+	case a.Page() != NoPage:
+		f.open(a.Page())
+	default:
+		return was
+	}
+	return true
 }
 
 func (f *frame) View() tea.View {

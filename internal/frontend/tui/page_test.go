@@ -248,6 +248,38 @@ func TestTasksPage(t *testing.T) {
 	}
 }
 
+// On a page the session's keys do what they do elsewhere.
+func TestActionsOnAPage(t *testing.T) {
+	s := exampleSession(t)
+	f := pageOf(t, TasksPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf("alt+s")
+	if s.log() != "tier airlock" || f.note != "Sandbox: airlock (new commands)" {
+		t.Errorf("%q, %q", s.log(), f.note)
+	}
+	f.keysOf("alt+s")
+	if f.dialog == nil {
+		t.Error("open without a question")
+	}
+	f = pageOf(t, TasksPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf("f1")
+	if _, ok := f.view.(*helpView); !ok {
+		t.Errorf("f1 leads to %T", f.view)
+	}
+	f.keysOf(`ctrl+\`, "n")
+	if _, ok := f.view.(*networkView); !ok {
+		t.Errorf("the prefix and n lead to %T", f.view)
+	}
+	f.keysOf(`ctrl+\`, "q")
+	if !f.done {
+		t.Error("a page of questions without one")
+	}
+	f = pageOf(t, TasksPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf(`ctrl+\`, "x", "n") // x is no letter of an action: it is swallowed
+	if _, ok := f.view.(*tasksView); !ok || s.log() != "tier airlock" {
+		t.Errorf("%T, %q", f.view, s.log())
+	}
+}
+
 func TestDeniedPage(t *testing.T) {
 	c := &clock{noon}
 	s := exampleSession(t)

@@ -20,7 +20,8 @@ type policyView struct {
 	result []string
 }
 
-// maxRules bounds the page; the rules of the network may be a million.
+// maxRules is how many lines are shown: the rules of the network may be a
+// million.
 const maxRules = 5000
 
 func (v *policyView) title() string { return "Policy of tier " + tierWord(v.State()) }
@@ -89,13 +90,9 @@ func policyRules(p policy.Policy, o Options) []string {
 		return []string{"no sandbox: your own permissions decide"}
 	}
 	out := []string{"files (the deepest rule decides)"}
-	more := 0
-	add := func(s string) {
-		if len(out) < maxRules {
-			out = append(out, s)
-		} else {
-			more++
-		}
+	add := func(s string) bool {
+		out = append(out, s)
+		return len(out) < maxRules
 	}
 	for _, r := range p.Files().Rules() {
 		rule := r.Rule()
@@ -108,13 +105,12 @@ func policyRules(p policy.Policy, o Options) []string {
 	}
 	for id, r := range p.Network().Rules() {
 		effect, _, _ := strings.Cut(strings.TrimPrefix(id, "host:"), ":")
-		add(fmt.Sprintf("  %-13s  %s  (%s)", effect, l.safe(r.String()), l.safe(r.Origin().String())))
+		if !add(fmt.Sprintf("  %-13s  %s  (%s)", effect, l.safe(r.String()), l.safe(r.Origin().String()))) {
+			return append(out, "  and more: bawn policy prints them all")
+		}
 	}
 	for _, port := range p.Network().LocalPorts() {
 		add(fmt.Sprintf("  local port     %d  (%s)", port, l.safe(p.Network().PortOrigin(port).String())))
-	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("and %d more: bawn policy prints them all", more))
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 type questionsView struct {
 	*frame
 	open    []session.Question
+	prompt  approval.Prompt // of the first one, as it was first shown
 	choices choices
 	scroll  int // of the object
 	last    int // the largest scroll
@@ -37,11 +38,12 @@ func (v *questionsView) refresh() {
 	}
 	if v.id() != before {
 		v.arm()
-		v.scroll, v.choices = 0, choices{}
+		v.scroll, v.choices, v.prompt = 0, choices{}, v.open[0].Prompt
 	}
-	at := v.choices.at
+	v.open[0].Prompt = v.prompt // what was shown is what is answered
+	marked := v.choices.marked()
 	v.choices = v.offers()
-	v.choices.at = min(at, len(v.choices.all)-1)
+	v.choices.mark(marked)
 }
 
 func (v *questionsView) id() int {

@@ -186,6 +186,31 @@ func TestAnotherQuestionInItsPlace(t *testing.T) {
 	}
 }
 
+// When the choices change under the highlight, it goes to the safe one, never
+// to what stands in its place; and what is offered stays what was shown.
+func TestChoicesThatChange(t *testing.T) {
+	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+	f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf("up") // no to all
+	s.st.Questions = s.st.Questions[:1]
+	f.Update(changed{})
+	f.keysOf("enter")
+	if s.log() != "answer 1 no" {
+		t.Errorf("the highlight went elsewhere: %q", s.log())
+	}
+	s = withQuestions(t, exampleQuestion(1))
+	f = pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf("down")
+	q := exampleQuestion(1)
+	slices.Reverse(q.Prompt.Offers)
+	q.Prompt.Object = "another.example:443"
+	s.st.Questions = []session.Question{q}
+	f.Update(changed{})
+	if text := strings.Join(f.screen(), "\n"); strings.Contains(text, "another.example") || !strings.Contains(text, "› y  this connection") {
+		t.Errorf("the question changed under the eyes:\n%s", text)
+	}
+}
+
 func TestQuestionsGone(t *testing.T) {
 	s := withQuestions(t, exampleQuestion(1))
 	f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
@@ -203,7 +228,7 @@ func TestOnlyQuestionsTick(t *testing.T) {
 	c := &clock{noon}
 	for p := SandboxPage; p <= HelpPage; p++ {
 		f := pageOf(t, p, withQuestions(t, exampleQuestion(1)), c, Look{}, 80, 24)
-		if got := f.tick() != nil; got != (p == QuestionsPage) {
+		if got := f.ticking; got != (p == QuestionsPage) {
 			t.Errorf("page %d ticks: %v", p, got)
 		}
 	}

@@ -14,24 +14,32 @@ import (
 // one line by safe before it is styled or measured, so that what stands on the
 // screen was put there by bawn.
 
-// joining are characters that print nothing, or change what stands beside
-// them: fillers that look like a space, letters of Hangul that become one with
-// the last, the halves of flags, skin tones, and the letters of scripts that
-// run from right to left, which would turn the line around them.
+// joining are characters that print nothing or change what stands beside them:
+// letters of scripts that run from right to left, which would turn the line;
+// letters and signs that become one with a neighbour; fillers that look like a
+// space; the halves of flags and the tones of skin.
 var joining = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0590, 0x08ff, 1}, // Hebrew to Arabic
-		{0x1160, 0x11ff, 1}, // Hangul vowels and finals
-		{0x115f, 0x115f, 1},
-		{0x2800, 0x2800, 1},
-		{0x3164, 0x3164, 1},
+		{0x0d4e, 0x0d4e, 1},
+		{0x0e33, 0x0e33, 1},
+		{0x0eb3, 0x0eb3, 1},
+		{0x1100, 0x11ff, 1}, // parts of Hangul syllables, with two fillers
+		{0x2800, 0x2800, 1}, // Braille without a dot
+		{0x3164, 0x3164, 1}, // a filler
+		{0xa960, 0xa97c, 1},
 		{0xd7b0, 0xd7ff, 1},
 		{0xfb1d, 0xfdff, 1},
 		{0xfe70, 0xfeff, 1},
-		{0xffa0, 0xffa0, 1},
+		{0xff9e, 0xffa0, 1}, // two marks and a filler
 	},
 	R32: []unicode.Range32{
 		{0x10800, 0x10fff, 1},
+		{0x111c2, 0x111c3, 1},
+		{0x1193f, 0x11941, 1},
+		{0x11a84, 0x11a89, 1},
+		{0x11d46, 0x11d46, 1},
+		{0x11f02, 0x11f02, 1},
 		{0x1e800, 0x1efff, 1},
 		{0x1f1e6, 0x1f1ff, 1},
 		{0x1f3fb, 0x1f3ff, 1},
@@ -82,14 +90,21 @@ func (l Look) cut(s string, w int) string {
 	return ansi.Truncate(s, max(w, 0), l.more(w))
 }
 
-// cutLeft keeps the end of a text that is too wide.
+// cutLeft keeps the end of a text without styles that is too wide.
 func (l Look) cutLeft(s string, w int) string {
-	over := width(s) - w
-	if over <= 0 {
+	if width(s) <= w {
 		return s
 	}
 	mark := l.more(w)
-	return ansi.TruncateLeft(s, over+width(mark), mark)
+	room, from := w-width(mark), len(s)
+	for from > 0 {
+		r, n := utf8.DecodeLastRuneInString(s[:from])
+		if room -= width(string(r)); room < 0 {
+			break
+		}
+		from -= n
+	}
+	return mark + s[from:]
 }
 
 // more stands for what was cut, where there is room for it.

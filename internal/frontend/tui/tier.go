@@ -78,12 +78,6 @@ func (f *frame) pickTier(t policy.Tier) {
 	f.refresh()
 }
 
-func (f *frame) refresh() {
-	if f.view != nil {
-		f.view.refresh()
-	}
-}
-
 // cloneDialog suggests airlock (SPEC T6). Both answers are safe; Enter takes
 // the stricter.
 func (f *frame) cloneDialog() *dialog {

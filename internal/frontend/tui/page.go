@@ -225,7 +225,7 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		f.ticking = false
 		f.refresh()
 	case tea.PasteMsg:
-		if t, ok := f.view.(typist); ok && f.dialog == nil && t.typing() {
+		if t, ok := f.view.(typist); ok && t.typing() {
 			t.text(msg.Content)
 		}
 	case tea.KeyPressMsg:

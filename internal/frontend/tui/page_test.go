@@ -240,6 +240,12 @@ func TestTasksPage(t *testing.T) {
 	if !f.done {
 		t.Error("it cannot be left")
 	}
+	s.output = "a\u202eb\x00c\x1b[2Jd"
+	f = pageOf(t, TasksPage, s, &clock{noon}, Look{}, 80, 24)
+	f.keysOf("home", "down", "enter")
+	if text := strings.Join(f.screen(), "\n"); !strings.Contains(text, `a\u202eb\x00cd`) {
+		t.Errorf("output that acts on a terminal:\n%q", text)
+	}
 	s.err = errors.New("the task has no output")
 	f = pageOf(t, TasksPage, s, &clock{noon}, Look{}, 80, 24)
 	f.keysOf("enter")

@@ -63,6 +63,8 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestPlainQuestions(t *testing.T) {
 	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2), exampleQuestion(3))
+	own := append(make([]string, 0, 20), "a note", "careful: it reads x")
+	s.st.Questions[0].Prompt.Notes = own
 	a := &asker{answers: []approval.Answer{{Scope: approval.Session, Given: true}, {Given: true}, {Reason: "another program is using the terminal"}}}
 	note, err := Show(context.Background(), QuestionsPage, s, IO{}, plainOptions(a))
 	if err != nil || s.log() != "answer 1 session; answer 2 no" || note != "the question waits: another program is using the terminal" {
@@ -74,7 +76,7 @@ func TestPlainQuestions(t *testing.T) {
 			t.Errorf("no %q in %q", want, notes)
 		}
 	}
-	if len(s.st.Questions[0].Prompt.Notes) != 2 {
+	if own[:3][2] != "" {
 		t.Error("the session's own question was changed")
 	}
 }

@@ -211,6 +211,24 @@ func TestChoicesThatChange(t *testing.T) {
 	}
 }
 
+// A flood is one question at a time, with the number of the others, and one key
+// for all of them.
+func TestA137_OneKeyForAFlood(t *testing.T) {
+	var qs []session.Question
+	for i := range 512 {
+		qs = append(qs, exampleQuestion(i+1))
+	}
+	s := withQuestions(t, qs...)
+	f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)
+	if text := ansi.Strip(strings.Join(f.screen(), "\n")); !strings.Contains(text, "Question 1 of 512") || !strings.Contains(text, "N  no to all 512 questions") {
+		t.Errorf("a flood looks like this:\n%s", text)
+	}
+	f.keysOf("N")
+	if s.log() != "deny all" || !f.done {
+		t.Errorf("%q", s.log())
+	}
+}
+
 func TestQuestionsGone(t *testing.T) {
 	s := withQuestions(t, exampleQuestion(1))
 	f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, 80, 24)

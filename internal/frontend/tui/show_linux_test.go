@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	xterm "github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/policy"
@@ -44,12 +46,19 @@ func showing(t *testing.T, ctx context.Context, term *vterm.Terminal, p Page, s 
 }
 
 // withTimes lets a test say when things happen: whoever looks at the guard's
-// clock gets the next time from the channel. Those are the terminal, when it
+// clock gets the next time that is given. Those are the terminal, when it
 // answers, and each key until one counts.
-func withTimes(f *frame) (*frame, chan<- time.Time) {
+func withTimes(t *testing.T, f *frame) (give func(time.Time)) {
 	times := make(chan time.Time)
 	f.clock, f.mute = func() time.Time { return <-times }, time.Hour
-	return f, times
+	return func(at time.Time) {
+		t.Helper()
+		select {
+		case times <- at:
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody asks for the time")
+		}
+	}
 }
 
 func openTerm(t *testing.T, w, h int) *vterm.Terminal {
@@ -101,35 +110,40 @@ func asBefore(t *testing.T, term *vterm.Terminal, before unix.Termios) {
 	}
 }
 
-// A question on a real terminal: what was typed before it was there answers
-// nothing, a key after a while does, and the terminal is as it was.
-func TestQuestionOnATerminal(t *testing.T) {
+// A question on a real terminal that a program had in raw mode: what was typed
+// before it was there answers nothing, a key after a while does, and the
+// terminal is as it was.
+func TestB123_QuestionOnARawTerminal(t *testing.T) {
 	term := openTerm(t, 80, 24)
+	if _, err := xterm.MakeRaw(term.Slave.Fd()); err != nil {
+		t.Fatal(err)
+	}
 	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
 	before := modes(t, term)
 	typed(t, term, "yyya") // ahead
-	f, times := withTimes(newFrame(QuestionsPage, s, testOptions(&clock{noon})))
+	f := newFrame(QuestionsPage, s, testOptions(&clock{noon}))
+	give := withTimes(t, f)
 	end := running(t, context.Background(), term, f)
 	for range 5 { // four keys, then the terminal's word that it shows the question
-		times <- noon
+		give(noon)
 	}
 	waitFor(t, term, "Question 1 of 2")
 	if !term.AltScreen() {
 		t.Error("the question is not on a screen of its own")
 	}
 	typed(t, term, "y")
-	times <- noon.Add(quiet - 1)
+	give(noon.Add(quiet - 1))
 	typed(t, term, "\x1b[B") // Down
-	times <- noon.Add(2*quiet - 1)
+	give(noon.Add(2*quiet - 1))
 	waitFor(t, term, "› y  this connection")
 	if log := s.logged(); log != "" {
 		t.Fatalf("a key from before the question: %s", log)
 	}
 	typed(t, term, "\r")
 	waitFor(t, term, "─ Question ─")
-	times <- noon
+	give(noon)
 	typed(t, term, "n")
-	times <- noon.Add(quiet)
+	give(noon.Add(quiet))
 	if err := end(); err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +175,16 @@ func TestPageOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, term, "Tasks: 5")
-	typed(t, term, "\x1b[F") // End
-	waitFor(t, term, "a new one")
+	// Signals are their owner's: the page stays.
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	defer signal.Stop(interrupt)
+	if err := unix.Kill(os.Getpid(), unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-interrupt
+	typed(t, term, "\x1b[Fx") // End, and stop it
+	waitFor(t, term, "task 5 was asked to end")
 	cancel()
 	if err := end(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -173,12 +195,13 @@ func TestPageOnATerminal(t *testing.T) {
 func TestDialogOnATerminal(t *testing.T) {
 	term := openTerm(t, 60, 20)
 	s := &fake{st: session.State{Tier: policy.Airlock}}
-	f, times := withTimes(newFrame(OpenPage, s, testOptions(&clock{noon})))
+	f := newFrame(OpenPage, s, testOptions(&clock{noon}))
+	give := withTimes(t, f)
 	end := running(t, context.Background(), term, f)
 	waitFor(t, term, "Switch sandbox to open?")
-	times <- noon
+	give(noon)
 	typed(t, term, "y")
-	times <- noon.Add(quiet)
+	give(noon.Add(quiet))
 	if err := end(); err != nil || f.note != "Sandbox: open (new commands)" || s.logged() != "tier open" {
 		t.Errorf("%q, %v, %q", f.note, err, s.logged())
 	}

@@ -6,9 +6,9 @@
 //
 //	shot [-size 80x24] [-light] [-o FILE] [-keys SCRIPT] -- CMD [ARG…]
 //
-// The script is a list of steps, a line each: `type TEXT` (with Go's escapes,
-// as \r and \x1b), `wait TEXT` until the screen shows it, and `pause DURATION`
-// for a program that takes its time to mean a key.
+// The script is a list of steps, a line each: `type "TEXT"` (as a string of Go,
+// with \r for Enter and \x1b for Esc), `wait TEXT` until the screen shows it, and
+// `pause DURATION` before a key that counts only after a while.
 package main
 
 import (
@@ -102,9 +102,9 @@ func step(t *vterm.Terminal, line string) error {
 	verb, arg, _ := strings.Cut(line, " ")
 	switch verb {
 	case "type":
-		text, err := strconv.Unquote(`"` + strings.ReplaceAll(arg, `"`, `\"`) + `"`)
+		text, err := strconv.Unquote(arg)
 		if err != nil {
-			return fmt.Errorf("read the text: %w", err)
+			return fmt.Errorf("type takes a quoted text: %w", err)
 		}
 		return t.Type(text)
 	case "wait":

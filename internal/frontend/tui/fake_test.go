@@ -25,6 +25,7 @@ type fake struct {
 	output  string
 	did     []string
 	err     error // of every change
+	saveErr error // of keeping a tier
 	changes chan struct{}
 }
 
@@ -53,7 +54,7 @@ func (f *fake) SetTier(t policy.Tier) (string, error) {
 		return "", f.err
 	}
 	f.st.Tier = t
-	return "", nil
+	return "", f.saveErr
 }
 
 func (f *fake) SetPermission(m policy.PermissionMode) error {

@@ -73,6 +73,14 @@ func TestNextTier(t *testing.T) {
 	}
 }
 
+// A tier that holds but could not be saved is not called the old one.
+func TestTierThatIsNotSaved(t *testing.T) {
+	s := &fake{st: session.State{Tier: policy.Open}, saveErr: errors.New("the disk is full")}
+	if note, _ := NextTier(s); note != "Sandbox: guarded (new commands), in this session only: the disk is full" {
+		t.Error(note)
+	}
+}
+
 // From airlock to open a person is asked: y or Enter switches, n or Esc keeps.
 func TestOpenIsAskedAbout(t *testing.T) {
 	for keys, want := range map[string]string{"y": "tier open", "enter": "tier open", "n": "", "esc": "", "down enter": "", "x": "-", "alt+s": "-"} {

@@ -43,10 +43,15 @@ func fixedNote(m policy.Mode) string {
 }
 
 func setTier(s Session, t policy.Tier) string {
-	if _, err := s.SetTier(t); err != nil {
-		return fmt.Sprintf("Sandbox: still %s: %v", s.State().Tier, err)
+	_, err := s.SetTier(t)
+	now := s.State().Tier
+	switch {
+	case err != nil && now == t: // it holds, and could not be saved
+		return fmt.Sprintf("Sandbox: %s (new commands), in this session only: %v", now, err)
+	case err != nil:
+		return fmt.Sprintf("Sandbox: still %s: %v", now, err)
 	}
-	return fmt.Sprintf("Sandbox: %s (new commands)", s.State().Tier)
+	return fmt.Sprintf("Sandbox: %s (new commands)", now)
 }
 
 // openDialog asks before there is no sandbox any more. Enter switches (SPEC

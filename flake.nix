@@ -17,7 +17,7 @@
           src = self;
           subPackages = [ "cmd/bawn" ];
           # The hash of `go mod vendor`; a test keeps it right.
-          vendorHash = "sha256-ia16hxvuPoJEXYGZFCGEnA61ipGm6rfXkcd2WeEmAYg=";
+          vendorHash = "sha256-3VENEbXy3dC5UulstpLESSGa5rIhyh8Z79nhC/N256Y=";
           env.CGO_ENABLED = 0;
           ldflags = [ "-s" "-w" "-X main.version=${self.shortRev or "dev"}" ];
           # They need a kernel that a build sandbox does not have.

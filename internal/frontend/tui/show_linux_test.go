@@ -207,12 +207,49 @@ func TestDialogOnATerminal(t *testing.T) {
 	}
 }
 
+func TestShow(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	before := modes(t, term)
+	type end struct {
+		note string
+		err  error
+	}
+	done := make(chan end, 1)
+	o := testOptions(&clock{noon})
+	o.Now = nil
+	go func() {
+		note, err := Show(context.Background(), SandboxPage, exampleSession(t), IO{term.Slave, term.Slave}, o)
+		done <- end{note, err}
+	}()
+	waitFor(t, term, "guarded  (now)")
+	typed(t, term, "\x1b[B\r") // Down, Enter
+	waitFor(t, term, "Sandbox: airlock (new commands)")
+	typed(t, term, "q")
+	if e := <-done; e.err != nil || e.note != "" {
+		t.Errorf("%+v", e)
+	}
+	asBefore(t, term, before)
+}
+
 // TestShots writes pictures of the pages for people to look at.
 func TestShots(t *testing.T) {
 	if *shots == "" {
 		return
 	}
 	names := map[Page]string{SandboxPage: "sandbox", QuestionsPage: "question", NetworkPage: "network", DeniedPage: "denied", PolicyPage: "policy", TasksPage: "tasks", ConfigPage: "config", HelpPage: "help", OpenPage: "open", ClonePage: "clone"}
+	bars := openTerm(t, 100, 24)
+	for _, st := range statusCases(t) {
+		for _, w := range widths {
+			o := testOptions(&clock{noon})
+			if _, err := bars.Slave.WriteString(statusBar(st, "", w, o) + "\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waitFor(t, bars, "workspace-write")
+	if err := os.WriteFile(filepath.Join(*shots, "status.svg"), []byte(bars.SVG(vterm.Dark)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for p, name := range names {
 		for _, w := range widths {
 			term := openTerm(t, w, 24)

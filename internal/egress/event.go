@@ -51,7 +51,8 @@ type Request struct {
 // exactly one end, even if no connection came about.
 type Event struct {
 	Request
-	// PID and Command are whoever asked, as far as Options.Who could tell.
+	// Task, PID and Command are whoever asked, as far as Options.Who could tell.
+	Task    int
 	PID     int
 	Command string
 	// Decision is what was decided. A request that could not be understood

@@ -109,11 +109,11 @@ func TestEachRequestIsOneCompleteEvent(t *testing.T) {
 			}
 			t.Run(way.name+" "+host, func(t *testing.T) {
 				w := newWorld(t, cfg, func(o *Options) {
-					o.Who = func(e Event) (int, string) {
+					o.Who = func(e Event) (int, int, string) {
 						if !e.Peer.IsValid() {
 							t.Errorf("no client's address: %+v", e)
 						}
-						return 42, "npm"
+						return 3, 42, "npm"
 					}
 				})
 				way.ask(t, w, host)

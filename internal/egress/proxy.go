@@ -35,9 +35,9 @@ type Options struct {
 	// Record is told of every decision and every end of what was allowed.
 	Record func(Event)
 	// Who finds out who asked, when a decision is about to be recorded: the
-	// client still waits for its answer then, so its socket is there. May be
-	// nil.
-	Who    func(Event) (pid int, command string)
+	// client still waits for its answer then, so its socket is there. task is
+	// for callers that serve many. May be nil.
+	Who    func(Event) (task, pid int, command string)
 	Limits Limits
 }
 
@@ -299,7 +299,7 @@ func (p *Proxy) decided(r Request, d policy.Decision, start time.Time) *flow {
 // recordWho records an event with whoever asked.
 func (p *Proxy) recordWho(e Event) Event {
 	if p.o.Who != nil {
-		e.PID, e.Command = p.o.Who(e)
+		e.Task, e.PID, e.Command = p.o.Who(e)
 	}
 	p.record(e)
 	return e

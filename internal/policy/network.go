@@ -93,21 +93,40 @@ func NewNetwork(c NetworkConfig) (Network, error) {
 	if slices.Contains(n.localPorts, 0) {
 		return Network{}, fmt.Errorf("allowed local ports: 0 is no port")
 	}
-	for list, rules := range [lists][]HostRule{c.Deny, c.Allow, c.AllowPrivate} {
+	if err := n.addRules([lists][]HostRule{c.Deny, c.Allow, c.AllowPrivate}); err != nil {
+		return Network{}, err
+	}
+	return n, nil
+}
+
+func (n *Network) addRules(more [lists][]HostRule) error {
+	for list, rules := range more {
 		if err := checkHostRules(listNames[list], rules); err != nil {
-			return Network{}, err
+			return err
 		}
 		for _, r := range rules {
 			if list == listPrivate && r.scope == scopeAny {
-				return Network{}, fmt.Errorf("%s: %q: it would open every internal address: name the hosts", listNames[list], r)
+				return fmt.Errorf("%s: %q: it would open every internal address: name the hosts", listNames[list], r)
 			}
 			if a, ok := r.host.Addr(); ok && list != listDeny && ClassOf(a).opening() == openNever {
-				return Network{}, fmt.Errorf("%s: %q: it is %s, which no rule opens", listNames[list], r, addrClasses[ClassOf(a)].what)
+				return fmt.Errorf("%s: %q: it is %s, which no rule opens", listNames[list], r, addrClasses[ClassOf(a)].what)
 			}
 			n.add(list, netRule{r, listIDs[list] + r.pattern()})
 		}
 	}
-	return n, nil
+	return nil
+}
+
+// with is n with further rules; n stays as it is.
+func (n Network) with(allow, deny []HostRule) (Network, error) {
+	n.rules, n.names, n.exact = slices.Clone(n.rules), maps.Clone(n.names), maps.Clone(n.exact)
+	ports := make(map[Host][]uint16, len(n.allowPorts))
+	for h, p := range n.allowPorts {
+		ports[h] = slices.Clone(p)
+	}
+	n.allowPorts = ports
+	err := n.addRules([lists][]HostRule{listDeny: deny, listAllow: allow})
+	return n, err
 }
 
 var listNames = [lists]string{"denied hosts", "allowed hosts", "hosts with a private address"}

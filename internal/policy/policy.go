@@ -154,6 +154,26 @@ func (p Policy) HasNetwork() bool {
 	return p.tier == Open || p.tier == Guarded && p.mode != ReadOnlyMode && p.noNetwork.ID == ""
 }
 
+// WithHosts is p with further rules about hosts, which a person gave while
+// commands run; where there is no network they change nothing.
+func (p Policy) WithHosts(allow, deny []HostRule) (Policy, error) {
+	if !p.HasNetwork() || p.tier == Open {
+		return p, nil
+	}
+	var err error
+	p.network, err = p.network.with(allow, deny)
+	return p, err
+}
+
+// WithoutNetwork is p without a way to the network, as the rule says.
+func (p Policy) WithoutNetwork(why Rule) Policy {
+	p.network = Network{}
+	if p.noNetwork.ID == "" {
+		p.noNetwork = why
+	}
+	return p
+}
+
 // NoNetwork is the rule by which a tier, a mode or the settings have none.
 func (p Policy) NoNetwork() Rule {
 	if p.profile == ScratchProfile {

@@ -3,11 +3,15 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/hostname"
@@ -19,8 +23,7 @@ const (
 	// maxQuestions bounds what waits for answers (DECISIONS "Fixed limits").
 	maxQuestions = 512
 	// maxNo is how many questions in a row are answered with no before nothing
-	// more is asked in the run: a command that tries many hosts would wear a
-	// person down.
+	// more is asked: a command that tries many hosts would wear a person down.
 	maxNo = 10
 )
 
@@ -32,74 +35,155 @@ func CanAsk(s sandbox.Stdio, tty bool) bool {
 	return tty || !IsTerminal(s.In) && !IsTerminal(s.Out) && !IsTerminal(s.Err)
 }
 
-// questions asks a person about the hosts of one run. A nil one has nobody to
-// ask.
+// questions puts to a person what the policy leaves open, and keeps the
+// answers of one run or session. A nil one has nobody to ask.
 type questions struct {
+	// asker shows one question at a time. Without one the questions are shown
+	// by whoever lists them, all at once, and answered by answer.
 	asker approval.Asker
 	save  func(rule string) error // keeps a host for later sessions; nil offers no such answer
 	// hold takes the screen from the command; the function gives it back. An
 	// error says why that cannot be now.
 	hold func(context.Context) (func(), error)
 	note func(line string)
+	// lasting is how far an answer and a silence reach: run or session.
+	lasting string
+	// changed is told that the open questions are others, and late that a host
+	// was allowed for which nobody waits any more. Without late a question
+	// ends with the last that waits. Both are called with mu held.
+	changed func()
+	late    func(*question)
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	turn   chan struct{} // holds one token: a question at a time
+	turn   chan struct{} // holds a token for each question that may be shown
 
 	mu      sync.Mutex
-	open    map[policy.Connect]*question
-	settled map[policy.Connect]policy.Decision // answers for the rest of the run
-	saved   []policy.HostRule
+	last    int // the highest id
+	open    map[subject]*question
+	settled map[policy.Connect]policy.Decision // answers that last
+	allowed []policy.HostRule
+	denied  []policy.HostRule
 	inRow   int          // of no
 	silent  *policy.Rule // why nothing is asked any more
 }
 
-// question is one that is open, with all the connections that wait for it.
+// subject is what a question is about: those about the same are one.
+type subject struct {
+	kind    QuestionKind
+	connect policy.Connect // AboutHost
+	task    int            // all others
+}
+
+// source is whose command asks, and which process of it, as far as that is
+// known.
+type source struct {
+	task         int
+	command, dir string
+	pid          int
+	process      string // its name
+}
+
+// question is one that is open, with all that wait for it.
 type question struct {
-	waiting int
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when decision is set
-	decided policy.Decision
+	subject
+	id       int
+	from     source
+	prompt   approval.Prompt
+	keeps    policy.HostRule // what the answer for good allows
+	asked    policy.Decision
+	deadline time.Time
+	waiting  int
+	said     chan approval.Answer // by answer
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when decided is set
+	over     bool          // it is
+	decided  policy.Decision
 }
 
 func newQuestions(a approval.Asker, save func(string) error, hold func(context.Context) (func(), error), note func(string)) *questions {
 	if a == nil {
 		return nil
 	}
-	q := &questions{
-		asker: a, save: save, hold: hold, note: note, turn: make(chan struct{}, 1),
-		open: map[policy.Connect]*question{}, settled: map[policy.Connect]policy.Decision{},
-	}
-	q.turn <- struct{}{}
-	q.ctx, q.cancel = context.WithCancel(context.Background())
+	q := &questions{asker: a, save: save, hold: hold, note: note, lasting: "run"}
+	q.init(1)
 	return q
 }
 
+// newDesk makes the questions of a session.
+func newDesk(save func(string) error, note func(string), changed func(), late func(*question)) *questions {
+	q := &questions{save: save, note: note, changed: changed, late: late, lasting: "session"}
+	q.init(maxQuestions)
+	return q
+}
+
+func (q *questions) init(turns int) {
+	q.open, q.settled = map[subject]*question{}, map[policy.Connect]policy.Decision{}
+	q.turn = make(chan struct{}, turns)
+	for range turns {
+		q.turn <- struct{}{}
+	}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+}
+
 // decide answers for a connection that the policy leaves open (asked is its
-// decision). It holds until a person has answered or ctx ends.
-func (q *questions) decide(ctx context.Context, c policy.Connect, asked policy.Decision) policy.Decision {
+// decision). It holds until a person has answered or ctx ends. who finds the
+// source; it may be nil.
+func (q *questions) decide(ctx context.Context, c policy.Connect, asked policy.Decision, who func() source) policy.Decision {
 	if q == nil || asked.Verdict != policy.Ask {
 		return asked
 	}
+	s := subject{kind: AboutHost, connect: c}
 	q.mu.Lock()
-	if d, ok := q.known(c, asked); ok {
+	_, isOpen := q.open[s]
+	d, known := q.known(s, asked)
+	q.mu.Unlock()
+	if known {
+		return d
+	}
+	var from source
+	if !isOpen && who != nil {
+		from = who() // takes a walk through processes
+	}
+	return q.wait(ctx, s, asked, from, func(one *question) { one.prompt, one.keeps = q.prompt(c, asked) })
+}
+
+// consent asks about anything but a host. Its answer is for this once.
+func (q *questions) consent(ctx context.Context, kind QuestionKind, from source, p approval.Prompt) policy.Decision {
+	asked := policy.Decision{Verdict: policy.Ask, Rule: p.Rule}
+	if q == nil {
+		return unasked(asked, "there is nobody to ask")
+	}
+	return q.wait(ctx, subject{kind: kind, task: from.task}, asked, from, func(one *question) { one.prompt = p })
+}
+
+// wait opens the question, if it is not open yet, and waits for its answer.
+func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, from source, word func(*question)) policy.Decision {
+	q.mu.Lock()
+	if d, ok := q.known(s, asked); ok {
 		q.mu.Unlock()
 		return d
 	}
-	one := q.open[c]
+	one := q.open[s]
 	if one == nil {
 		if len(q.open) >= maxQuestions {
 			q.mu.Unlock()
 			return unasked(asked, "too many questions wait for an answer")
 		}
-		one = &question{done: make(chan struct{})}
+		q.last++
+		one = &question{
+			subject: s, id: q.last, from: from, asked: asked, deadline: time.Now().Add(approval.Patience),
+			said: make(chan approval.Answer, 1), done: make(chan struct{}),
+		}
+		word(one)
 		var qctx context.Context
-		qctx, one.cancel = context.WithTimeout(q.ctx, approval.Patience)
-		q.open[c] = one
-		q.work.Go(func() { q.put(qctx, one, c, asked) })
+		qctx, one.cancel = context.WithDeadline(q.ctx, one.deadline)
+		q.open[s] = one
+		q.work.Go(func() { q.put(qctx, one) })
 	}
 	one.waiting++
+	q.tell()
 	q.mu.Unlock()
 	select {
 	case <-one.done:
@@ -107,33 +191,73 @@ func (q *questions) decide(ctx context.Context, c policy.Connect, asked policy.D
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
-	if one.waiting--; one.waiting == 0 { // nobody waits any more
-		q.forget(c, one)
-		one.cancel()
+	defer q.mu.Unlock()
+	one.waiting--
+	d := unasked(asked, "the client gave up before there was an answer")
+	if one.waiting == 0 && (q.late == nil || s.kind != AboutHost) {
+		q.finish(one, d)
 	}
-	q.mu.Unlock()
-	return unasked(asked, "the client gave up before there was an answer")
+	q.tell()
+	return d
 }
 
-// forget takes a question from the open ones: who comes later asks anew. The
-// caller holds mu.
-func (q *questions) forget(c policy.Connect, one *question) {
-	if q.open[c] == one {
-		delete(q.open, c)
+// tell says that the open questions are others. The caller holds mu.
+func (q *questions) tell() {
+	if q.changed != nil {
+		q.changed()
 	}
+}
+
+// finish ends a question, once, and lets go of all that wait for it; who comes
+// later asks anew. The caller holds mu.
+func (q *questions) finish(one *question, d policy.Decision) {
+	if one.over {
+		return
+	}
+	one.over, one.decided = true, d
+	delete(q.open, one.subject)
+	if d.Verdict == policy.Allow && one.waiting == 0 && q.late != nil && one.kind == AboutHost {
+		q.late(one)
+	}
+	close(one.done)
+	one.cancel()
+	q.tell()
+}
+
+// settle ends the questions that need no answer any more. The caller holds mu.
+func (q *questions) settle() {
+	for _, one := range q.list() {
+		if d, ok := q.known(one.subject, one.asked); ok {
+			q.finish(one, d)
+		}
+	}
+}
+
+// list are the open questions, oldest first. The caller holds mu.
+func (q *questions) list() []*question {
+	out := make([]*question, 0, len(q.open))
+	for _, one := range q.open {
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b *question) int { return cmp.Compare(a.id, b.id) })
+	return out
 }
 
 // known is what is decided without asking (again). The caller holds mu.
-func (q *questions) known(c policy.Connect, asked policy.Decision) (policy.Decision, bool) {
-	if d, ok := q.settled[c]; ok {
-		return d, true
-	}
-	for _, r := range q.saved {
-		if r.Covers(c) {
-			return answered(approval.Always, c), true
+func (q *questions) known(s subject, asked policy.Decision) (policy.Decision, bool) {
+	if s.kind == AboutHost {
+		covers := func(r policy.HostRule) bool { return r.Covers(s.connect) }
+		if slices.ContainsFunc(q.denied, covers) {
+			return q.answered(approval.No, s.connect.Host.String()), true
+		}
+		if d, ok := q.settled[s.connect]; ok {
+			return d, true
+		}
+		if slices.ContainsFunc(q.allowed, covers) {
+			return q.answered(approval.Always, s.connect.Host.String()), true
 		}
 	}
-	if q.silent != nil && q.open[c] == nil {
+	if q.silent != nil {
 		d := policy.Decision{Rule: *q.silent}
 		d.Rule.Lift = asked.Rule.Lift
 		return d, true
@@ -148,84 +272,115 @@ func unasked(asked policy.Decision, why string) policy.Decision {
 	return policy.Decision{Rule: r}
 }
 
-func answered(s approval.Scope, c policy.Connect) policy.Decision {
-	d := policy.Decision{Rule: policy.Rule{ID: "answer:" + s.String(), Origin: policy.Origin{File: "an answer in this run"}}}
+func (q *questions) answered(s approval.Scope, what string) policy.Decision {
+	d := policy.Decision{Rule: policy.Rule{ID: "answer:" + s.String(), Origin: policy.Origin{File: "an answer in this " + q.lasting}}}
 	if s == approval.No {
-		d.Rule.Text = c.Host.String() + " was denied when bawn asked"
+		d.Rule.Text = what + " was denied when bawn asked"
 		return d
 	}
-	d.Verdict, d.Rule.Text = policy.Allow, c.Host.String()+" was allowed when bawn asked"
+	d.Verdict, d.Rule.Text = policy.Allow, what+" was allowed when bawn asked"
 	return d
 }
 
-// put asks one question, when its turn comes, and lets go of all that wait for
-// it.
-func (q *questions) put(ctx context.Context, one *question, c policy.Connect, asked policy.Decision) {
-	defer one.cancel()
-	d, line := policy.Decision{}, ""
+// put asks one question, when its turn comes, and acts on the answer.
+func (q *questions) put(ctx context.Context, one *question) {
 	select {
 	case <-q.turn:
-		d, line = q.ask(ctx, one, c, asked)
-		q.turn <- struct{}{}
-	case <-ctx.Done():
-		d = unasked(asked, "nobody answered")
+		defer func() { q.turn <- struct{}{} }()
+	case <-ctx.Done(): // also when it was settled in the line
+	}
+	var answer approval.Answer
+	err := ctx.Err()
+	switch {
+	case err == nil:
+		answer, err = q.show(ctx, one)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errors.New("nobody answered")
+	}
+	line := ""
+	if err == nil && answer.Scope == approval.Always {
+		if err := q.save(one.keeps.String()); err != nil { // the yes holds as long as it can
+			line = fmt.Sprintf("%v; %s is allowed in this %s only", err, one.keeps, q.lasting)
+		}
 	}
 	q.mu.Lock()
-	q.forget(c, one)
-	one.decided = d
-	close(one.done)
+	if one.over {
+		q.mu.Unlock()
+		return
+	}
+	if err != nil {
+		q.finish(one, unasked(one.asked, err.Error()))
+	} else if said := q.take(ctx, one, answer); said != "" {
+		line = said
+	}
 	q.mu.Unlock()
 	if line != "" && q.note != nil {
 		q.note(line)
 	}
 }
 
-// ask shows one question and remembers the answer as far as it reaches. line
-// is what a person should be told besides.
-func (q *questions) ask(ctx context.Context, one *question, c policy.Connect, asked policy.Decision) (d policy.Decision, line string) {
-	q.mu.Lock()
-	q.forget(c, one)
-	d, ok := q.known(c, asked) // by an answer since it was put in line
-	if !ok {
-		q.open[c] = one
-	}
-	q.mu.Unlock()
-	if ok {
-		return d, ""
-	}
-	giveBack, err := q.hold(ctx)
-	if err != nil {
-		return unasked(asked, err.Error()), ""
-	}
-	prompt, rule := q.prompt(c, asked)
-	answer := q.asker.Ask(ctx, prompt)
-	giveBack()
-	if answer.Scope == approval.Always {
-		if err := q.save(rule.String()); err != nil {
-			line = fmt.Sprintf("%v; %s is allowed in this run only", err, rule) // the yes holds as long as it can
+// show waits for a person's answer.
+func (q *questions) show(ctx context.Context, one *question) (approval.Answer, error) {
+	if q.asker != nil {
+		giveBack, err := q.hold(ctx)
+		if err != nil {
+			return approval.Answer{}, err
 		}
+		defer giveBack()
+		return q.asker.Ask(ctx, one.prompt), nil
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	d = answered(answer.Scope, c)
+	select {
+	case a := <-one.said:
+		return a, nil
+	case <-ctx.Done():
+		return approval.Answer{Reason: "the question was withdrawn"}, nil
+	}
+}
+
+// take remembers an answer as far as it reaches, and ends what it settles.
+// line is what a person should be told besides. The caller holds mu.
+func (q *questions) take(ctx context.Context, one *question, answer approval.Answer) (line string) {
+	what, host := one.connect.Host.String(), one.kind == AboutHost
+	if !host {
+		what = "it"
+	}
+	d := q.answered(answer.Scope, what)
+	offer := one.kind == AboutOutside || one.kind == AboutAgain // nothing waits for those
 	switch {
 	case answer.Scope == approval.No && answer.Given:
-		q.settled[c] = d
-		if q.inRow++; q.inRow == maxNo {
-			line = q.silence(fmt.Sprintf("%d questions in a row were answered with no: nothing more is asked in this run", maxNo))
+		if host {
+			q.settled[one.connect] = d
 		}
-		return d, line
+		if !offer {
+			line = q.no()
+		}
 	case answer.Scope == approval.No && ctx.Err() == context.DeadlineExceeded:
-		return unasked(asked, "nobody answered"), q.silence("nobody answered a question: nothing more is asked in this run")
+		d = unasked(one.asked, "nobody answered")
+		if !offer {
+			line = q.silence("nobody answered a question: nothing more is asked in this " + q.lasting)
+		}
 	case answer.Scope == approval.No:
-		return unasked(asked, answer.Reason), ""
-	case answer.Scope == approval.Session:
-		q.settled[c] = d
-	case answer.Scope == approval.Always:
-		q.saved = append(q.saved, rule)
+		d = unasked(one.asked, answer.Reason)
+	default:
+		q.inRow = 0
+		if host && answer.Scope == approval.Session {
+			q.settled[one.connect] = d
+		}
+		if host && answer.Scope == approval.Always {
+			q.allowed = append(q.allowed, one.keeps)
+		}
 	}
-	q.inRow = 0
-	return d, line
+	q.finish(one, d)
+	q.settle()
+	return line
+}
+
+// no counts an answer. The caller holds mu.
+func (q *questions) no() (line string) {
+	if q.inRow++; q.inRow != maxNo {
+		return ""
+	}
+	return q.silence(fmt.Sprintf("%d questions in a row were answered with no: nothing more is asked in this %s", maxNo, q.lasting))
 }
 
 // silence denies, from now on, what would be asked. The caller holds mu.
@@ -236,17 +391,111 @@ func (q *questions) silence(why string) string {
 	return why
 }
 
+// rouse ends a silence: a person is there again.
+func (q *questions) rouse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx.Err() == nil {
+		q.silent, q.inRow = nil, 0
+	}
+}
+
+// answer gives a person's answer to an open question; false if it is gone, or
+// the answer is none that it offers.
+func (q *questions) answer(id int, s approval.Scope) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.open {
+		if one.id != id {
+			continue
+		}
+		if s != approval.No && !slices.ContainsFunc(one.prompt.Offers, func(o approval.Offer) bool { return o.Scope == s }) {
+			return false
+		}
+		a := approval.Answer{Scope: s, Given: true}
+		if s == approval.No {
+			a.Reason = "the answer was no"
+		}
+		select {
+		case one.said <- a:
+			return true
+		default: // it has one
+			return false
+		}
+	}
+	return false
+}
+
+// denyAll says no to all that is open, which is one answer.
+func (q *questions) denyAll() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list() {
+		d := q.answered(approval.No, "it")
+		if one.kind == AboutHost {
+			d = q.answered(approval.No, one.connect.Host.String())
+			q.settled[one.connect] = d
+		}
+		q.finish(one, d)
+	}
+	_ = q.no()
+}
+
+// allow and deny add a rule that a person gave without being asked.
+func (q *questions) allow(r policy.HostRule) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.denied = slices.DeleteFunc(q.denied, func(d policy.HostRule) bool { return d.String() == r.String() })
+	for c, d := range q.settled {
+		if d.Verdict != policy.Allow && r.Covers(c) {
+			delete(q.settled, c)
+		}
+	}
+	q.allowed = append(q.allowed, r)
+	q.settle()
+}
+
+func (q *questions) deny(r policy.HostRule) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.denied = append(q.denied, r)
+	q.settle()
+}
+
+// rules are those about hosts by which more, or less, is allowed than the
+// policy says.
+func (q *questions) rules() (allow, deny []policy.HostRule) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.allowed), slices.Clone(q.denied)
+}
+
+// withdraw ends the questions about hosts that a command left behind.
+func (q *questions) withdraw(task int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list() {
+		if one.from.task == task && one.waiting == 0 {
+			q.finish(one, unasked(one.asked, "the command has ended"))
+		}
+	}
+}
+
 // prompt words the question. Nothing wider than the host and port is offered,
 // and to be kept, than what a rule can say: the name with all below it.
 func (q *questions) prompt(c policy.Connect, asked policy.Decision) (approval.Prompt, policy.HostRule) {
 	host, warning := hostname.Display(c.Host)
 	_, literal := c.Host.Addr()
 	at := net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
+	until := "the command ends"
+	if q.asker == nil {
+		until = "the session ends"
+	}
 	p := approval.Prompt{
 		Title: "The command wants to connect to a host that is not on the list. Allow it?", Object: at, Rule: asked.Rule,
 		Offers: []approval.Offer{
 			{Scope: approval.Once, Text: "this connection"},
-			{Scope: approval.Session, Text: at + " until the command ends"},
+			{Scope: approval.Session, Text: at + " until " + until},
 		},
 	}
 	if owner := hostname.Registrable(c.Host); !literal && owner != host {
@@ -273,8 +522,13 @@ func (q *questions) close() {
 		return
 	}
 	q.mu.Lock()
-	q.silence("the command has ended")
-	q.mu.Unlock()
+	if q.asker != nil {
+		q.silence("the command has ended")
+	} else {
+		q.silence("the session has ended")
+	}
+	q.settle()
 	q.cancel()
+	q.mu.Unlock()
 	q.work.Wait()
 }

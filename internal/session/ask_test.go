@@ -75,10 +75,10 @@ func TestQuestionsAreMerged(t *testing.T) {
 	c := connect(t, "a.test:443")
 	out := make(chan policy.Decision, 5)
 	for range 5 {
-		go func() { out <- q.decide(t.Context(), c, unlisted) }()
+		go func() { out <- q.decide(t.Context(), c, unlisted, nil) }()
 	}
 	<-shown
-	waitFor(t, q, func() bool { return q.open[c] != nil && q.open[c].waiting == 5 })
+	waitFor(t, q, func() bool { return q.open[subject{kind: AboutHost, connect: c}] != nil && q.open[subject{kind: AboutHost, connect: c}].waiting == 5 })
 	say <- approval.Answer{Scope: approval.Once, Given: true}
 	for range 5 {
 		if d := <-out; d.Verdict != policy.Allow || d.Rule.ID != "answer:once" {
@@ -123,7 +123,7 @@ func TestAnswersReach(t *testing.T) {
 		for _, s := range []string{"a.test:443", "a.test:80", "b.a.test:443", "b.test:443"} {
 			before := p.count()
 			for range 2 {
-				d := q.decide(t.Context(), connect(t, s), unlisted)
+				d := q.decide(t.Context(), connect(t, s), unlisted, nil)
 				if (d.Verdict == policy.Allow) != (scope != approval.No) {
 					t.Errorf("%v, %s: %+v", scope, s, d)
 				}
@@ -136,14 +136,14 @@ func TestAnswersReach(t *testing.T) {
 			t.Errorf("%v: saved %q", scope, got)
 		}
 		for _, v := range []policy.Verdict{policy.Deny, policy.Allow} {
-			if d := q.decide(t.Context(), connect(t, "a.test:443"), policy.Decision{Verdict: v}); d.Verdict != v {
+			if d := q.decide(t.Context(), connect(t, "a.test:443"), policy.Decision{Verdict: v}, nil); d.Verdict != v {
 				t.Errorf("%v: %v became %v", scope, v, d.Verdict)
 			}
 		}
 		q.close()
 	}
 	var none *questions
-	if d := none.decide(t.Context(), connect(t, "a.test:443"), unlisted); d.Verdict != policy.Ask {
+	if d := none.decide(t.Context(), connect(t, "a.test:443"), unlisted, nil); d.Verdict != policy.Ask {
 		t.Errorf("%+v", d)
 	}
 }
@@ -151,7 +151,7 @@ func TestAnswersReach(t *testing.T) {
 // A136, A09: the question shows the name that decides, warns of one that looks
 // like another, and never offers to keep more than a rule for that host.
 func TestA136_A09_PromptShowsTheName(t *testing.T) {
-	q := &questions{save: func(string) error { return nil }}
+	q := &questions{asker: &person{}, save: func(string) error { return nil }}
 	alike, err := hostname.ToASCII("\u0430llowed.test")
 	if err != nil {
 		t.Fatal(err)
@@ -198,12 +198,12 @@ func TestQuestionOfNobodyIsWithdrawn(t *testing.T) {
 		<-shown
 		cancel()
 	}()
-	if d := q.decide(ctx, connect(t, "a.test:1"), unlisted); d.Verdict != policy.Deny || d.Rule.Lift != "the lift" {
+	if d := q.decide(ctx, connect(t, "a.test:1"), unlisted, nil); d.Verdict != policy.Deny || d.Rule.Lift != "the lift" {
 		t.Errorf("%+v", d)
 	}
 	<-ended
 	p.answer = always(approval.Once)
-	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted); d.Verdict != policy.Allow {
+	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted, nil); d.Verdict != policy.Allow {
 		t.Errorf("%+v", d)
 	}
 }
@@ -213,11 +213,11 @@ func TestNoScreen(t *testing.T) {
 	p := &person{answer: always(approval.Once)}
 	q := newQuestions(p, nil, func(context.Context) (func(), error) { return nil, errors.New("in the background") }, nil)
 	defer q.close()
-	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted); d.Verdict != policy.Deny || !strings.Contains(d.Rule.Text, "in the background") || p.count() != 0 {
+	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted, nil); d.Verdict != policy.Deny || !strings.Contains(d.Rule.Text, "in the background") || p.count() != 0 {
 		t.Errorf("%+v, asked %q", d, p.asked)
 	}
 	q.hold = noHold
-	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted); d.Verdict != policy.Allow {
+	if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted, nil); d.Verdict != policy.Allow {
 		t.Errorf("%+v", d)
 	}
 }
@@ -248,7 +248,7 @@ func TestSaveFails(t *testing.T) {
 	q := newQuestions(&person{answer: always(approval.Always)}, func(string) error { return errors.New("disk full") }, noHold, func(s string) { line = s })
 	defer q.close()
 	for range 2 {
-		if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted); d.Verdict != policy.Allow {
+		if d := q.decide(t.Context(), connect(t, "a.test:1"), unlisted, nil); d.Verdict != policy.Allow {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -264,7 +264,7 @@ func TestSilence(t *testing.T) {
 	p := &person{answer: always(approval.No)}
 	q := newQuestions(p, nil, noHold, func(s string) { lines = append(lines, s) })
 	for i := range 30 {
-		if d := q.decide(t.Context(), connect(t, fmt.Sprintf("x%d.test:1", i)), unlisted); d.Verdict != policy.Deny {
+		if d := q.decide(t.Context(), connect(t, fmt.Sprintf("x%d.test:1", i)), unlisted, nil); d.Verdict != policy.Deny {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -284,10 +284,10 @@ func TestQuestionsAreBounded(t *testing.T) {
 	q := newQuestions(p, nil, noHold, nil)
 	out := make(chan policy.Decision, maxQuestions)
 	for i := range maxQuestions {
-		go func() { out <- q.decide(t.Context(), connect(t, fmt.Sprintf("x%d.test:1", i)), unlisted) }()
+		go func() { out <- q.decide(t.Context(), connect(t, fmt.Sprintf("x%d.test:1", i)), unlisted, nil) }()
 	}
 	waitFor(t, q, func() bool { return len(q.open) == maxQuestions })
-	if d := q.decide(t.Context(), connect(t, "more.test:1"), unlisted); d.Verdict != policy.Deny {
+	if d := q.decide(t.Context(), connect(t, "more.test:1"), unlisted, nil); d.Verdict != policy.Deny {
 		t.Errorf("%+v", d)
 	}
 	close(hold)
@@ -309,13 +309,13 @@ func TestCloseWithdraws(t *testing.T) {
 	}}
 	q := newQuestions(p, nil, noHold, nil)
 	out := make(chan policy.Decision)
-	go func() { out <- q.decide(context.Background(), connect(t, "a.test:1"), unlisted) }()
+	go func() { out <- q.decide(context.Background(), connect(t, "a.test:1"), unlisted, nil) }()
 	<-shown
 	q.close()
 	if d := <-out; d.Verdict != policy.Deny {
 		t.Errorf("%+v", d)
 	}
-	if d := q.decide(context.Background(), connect(t, "b.test:1"), unlisted); d.Verdict != policy.Deny || p.count() != 1 {
+	if d := q.decide(context.Background(), connect(t, "b.test:1"), unlisted, nil); d.Verdict != policy.Deny || p.count() != 1 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -338,7 +338,7 @@ func TestOnlyAYesAllows(t *testing.T) {
 			before := p.count()
 			in := unlisted
 			in.Verdict = rapid.SampledFrom([]policy.Verdict{policy.Ask, policy.Ask, policy.Deny}).Draw(rt, "verdict")
-			d := q.decide(context.Background(), c, in)
+			d := q.decide(context.Background(), c, in, nil)
 			asked := p.count() > before
 			covered := yes[s]
 			for _, r := range rules {

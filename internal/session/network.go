@@ -45,45 +45,91 @@ type Egress struct {
 
 // network is the egress of one run while it lives. A nil one does nothing.
 type network struct {
-	e       *Egress
-	policy  policy.Policy
+	e *Egress
+	// policy holds now: a person may add rules about hosts.
+	policy  atomic.Pointer[policy.Policy]
 	ask     *questions
+	inside  sandbox.Network // what the sandbox is to make
+	set     []string        // variables inside
 	proxy   *egress.Proxy
 	engine  *transparent.Engine
 	publish publisher
 	denied  denials
 	missed  unreached
 	serving sync.WaitGroup
-	p       atomic.Pointer[sandbox.Process]
 	closing atomic.Bool
+
+	mu      sync.RWMutex // held while a process is looked through
+	members []member
 }
 
-// open prepares what must be there before the sandbox is planned, and tells
-// the plan what to make.
-func (e *Egress) open(p policy.Policy, c *sandbox.Command, ask *questions) (*network, error) {
+// member is a sandbox whose processes use the network.
+type member struct {
+	sandbox.Process
+	source
+}
+
+// enter and leave say whose processes are looked through. Nothing is asked of
+// one that has left: its pid may be another's by then.
+func (n *network) enter(p sandbox.Process, of source) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.members = append(n.members, member{p, of})
+}
+
+func (n *network) leave(p sandbox.Process) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.Process == p })
+}
+
+// find looks for the process with this end of a connection.
+func (n *network) find(peer netip.AddrPort) source {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, m := range n.members {
+		if pid, command := m.Owner(peer); pid != 0 {
+			m.pid, m.process = pid, egress.Line(command, maxCommand) // a command names itself
+			return m.source
+		}
+	}
+	if len(n.members) == 1 {
+		return n.members[0].source
+	}
+	return source{}
+}
+
+// open prepares what must be there before the sandbox is planned.
+func (e *Egress) open(p policy.Policy, ask *questions) (*network, error) {
 	if e == nil {
 		return nil, nil
 	}
-	n := &network{e: e, policy: p, ask: ask}
+	n := &network{e: e, ask: ask, inside: sandbox.Network{Proxy: true}}
+	n.policy.Store(&p)
 	limits := openFiles()
 	if n.publish.max = maxPublished; len(e.Publish) > 0 && limits.Conns < 2*maxPublished {
 		limits.Conns = max(1, limits.Conns/2)
 		n.publish.max = limits.Conns
 	}
-	c.Net = sandbox.Network{Proxy: true}
 	if p.HasNetwork() {
 		local, err := localPorts(p.Network().LocalPorts())
 		if err != nil {
 			return nil, err
 		}
-		c.Net.Transparent, c.Net.Local = !e.ProxyOnly, local
+		n.inside.Transparent, n.inside.Local = !e.ProxyOnly, local
 		n.proxy = egress.New(egress.Options{
-			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
+			Decide: n.decide, CheckAddr: n.checkAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
 		})
 	} else {
 		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who, Limits: limits})
 	}
-	c.Set = append(c.Set, egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))...)
+	n.set = egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))
 	if !p.HasNetwork() && len(e.Publish) > 0 {
 		return nil, &policy.RefusedError{
 			What: "--publish", Why: p.NoNetwork().Text + ", and a published port is a way in and out", Lift: p.NoNetwork().Lift,
@@ -131,13 +177,25 @@ const (
 // decide answers for one connection, and holds it while a person is asked.
 // With nobody to ask, a question is a refusal to the egress (SPEC T8).
 func (n *network) decide(ctx context.Context, r egress.Request) policy.Decision {
-	return n.ask.decide(ctx, r.Connect, n.policy.Network().Decide(r.Connect))
+	d := n.policy.Load().Network().Decide(r.Connect)
+	return n.ask.decide(ctx, r.Connect, d, func() source { return n.find(r.Peer) })
+}
+
+func (n *network) checkAddr(h policy.Host, at netip.AddrPort) policy.Decision {
+	return n.policy.Load().Network().DecideAddr(h, at)
+}
+
+// describe tells the plan of a command what its network is.
+func (n *network) describe(c *sandbox.Command) {
+	if n != nil {
+		c.Net, c.Set = n.inside, append(c.Set, n.set...)
+	}
 }
 
 // name answers for one name, which is all that a query can ask for. A denied
 // one is noted: the client never gets as far as a connection.
 func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
-	d := n.policy.Network().DecideName(h)
+	d := n.policy.Load().Network().DecideName(h)
 	if d.Verdict == policy.Ask && n.ask != nil {
 		return d // it gets an address, and the question comes when it is connected to
 	}
@@ -157,13 +215,12 @@ func denialOf(e egress.Event) Denial {
 
 // who finds the client, if that will be asked for: it takes a walk through
 // the processes of the sandbox.
-func (n *network) who(e egress.Event) (pid int, command string) {
-	p := n.process()
-	if p == nil || n.e.Record == nil && (!isDenial(e) || !n.denied.isNew(denialOf(e))) {
-		return 0, ""
+func (n *network) who(e egress.Event) (task, pid int, command string) {
+	if n.e.Record == nil && (!isDenial(e) || !n.denied.isNew(denialOf(e))) {
+		return 0, 0, ""
 	}
-	pid, command = p.Owner(e.Peer)
-	return pid, egress.Line(command, maxCommand) // a command names itself
+	s := n.find(e.Peer)
+	return s.task, s.pid, s.process
 }
 
 // isDenial reports whether a person is told. A request that nobody can
@@ -191,7 +248,6 @@ func (n *network) serve(s *sandbox.Sockets, p sandbox.Process) {
 		s.Close()
 		return
 	}
-	n.p.Store(&p)
 	for line := range strings.Lines(s.Reason) {
 		n.notice(strings.TrimSuffix(line, "\n"))
 	}
@@ -202,13 +258,6 @@ func (n *network) serve(s *sandbox.Sockets, p sandbox.Process) {
 		n.notice("only programs that use the proxy reach allowed hosts: " + err.Error())
 	}
 	n.publish.serve(p, n.proxy)
-}
-
-func (n *network) process() sandbox.Process {
-	if p := n.p.Load(); p != nil {
-		return *p
-	}
-	return nil
 }
 
 func (n *network) notice(line string) {

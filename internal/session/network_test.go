@@ -43,10 +43,9 @@ func TestEventsAndDenials(t *testing.T) {
 		if recorded {
 			n.e.Record = func(e egress.Event) { got = append(got, e) }
 		}
-		inside := sandbox.Process(p)
-		n.p.Store(&inside)
+		n.enter(p, source{task: 5})
 		say := func(e egress.Event) {
-			if e.PID, e.Command = n.who(e); !e.End {
+			if e.Task, e.PID, e.Command = n.who(e); !e.End {
 				n.record(e)
 			}
 		}
@@ -79,11 +78,13 @@ func TestDeniedNameIsAnEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.policy, err = policy.New(policy.Config{
+	p, err := policy.New(policy.Config{
 		Tier: policy.Guarded, Workspace: t.TempDir(), Network: policy.NetworkConfig{NoDefaults: true, Allow: []policy.HostRule{rule}},
-	}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+	n.policy.Store(&p)
 	if d := n.name(t.Context(), host(t, "allowed.test")); d.Verdict != policy.Allow || len(got) != 0 {
 		t.Errorf("%+v, %+v", d, got)
 	}

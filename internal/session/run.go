@@ -89,10 +89,11 @@ func run(ctx context.Context, o Options) (Result, error) {
 	if o.Policy.HasNetwork() && o.Egress != nil {
 		r.ask = newQuestions(o.Ask, o.Save, r.hold, o.Egress.Notice)
 	}
-	r.net, err = o.Egress.open(o.Policy, &r.o.Command, r.ask)
+	r.net, err = o.Egress.open(o.Policy, r.ask)
 	if err != nil {
 		return Result{}, err
 	}
+	r.net.describe(&r.o.Command)
 	spec := sandbox.Plan(o.Policy, o.Host, r.o.Command)
 	if o.Foreground {
 		// Before the command can run, or what is sent to it would end this
@@ -107,6 +108,8 @@ func run(ctx context.Context, o Options) (Result, error) {
 	}
 	defer p.Close()
 	r.p = p
+	r.net.enter(p, source{})
+	defer r.net.leave(p)
 	defer func() { r.tty.close() }()
 	res, err := r.loop(ctx)
 	r.ask.close() // before the terminal is given back

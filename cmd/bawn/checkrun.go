@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"bawn/internal/policy"
-	"bawn/internal/session/launch"
+	"bawn/internal/session"
 )
 
 // checkRunSpecs are the flags of `bawn check run`, which stand after run.
@@ -39,7 +39,7 @@ type stayReason struct {
 
 // checkRun decides about a command as `bawn run` would on a terminal.
 func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, policy.Policy, error) {
-	f.command = launch.Command{Args: args, Text: f.shell, IsText: f.hasShell}
+	f.command = session.Command{Args: args, Text: f.shell, IsText: f.hasShell}
 	if !f.hasShell && (len(args) == 0 || args[0] == "") {
 		return policy.Decision{}, policy.Policy{}, errors.New("no command given: bawn check run [-c TEXT | -- CMD [ARG…]]")
 	}
@@ -55,14 +55,14 @@ func checkRun(f *runFlags, r *checkResult, args []string) (policy.Decision, poli
 	if prog != nil {
 		defer prog.close()
 	}
-	r.Command, r.Place = f.command.String(), [...]string{launch.Nowhere: "refused", launch.Inside: "inside", launch.Outside: "outside"}[out.Place]
-	if out.Place == launch.Outside {
+	r.Command, r.Place = f.command.String(), [...]string{session.Nowhere: "refused", session.Inside: "inside", session.Outside: "outside"}[out.Place]
+	if out.Place == session.Outside {
 		r.Program = out.Program.Program
 	}
 	if out.Stays.ID != "" {
 		r.Stays = &stayReason{out.Stays.ID, out.Stays.Text, out.Stays.Origin.String(), out.Stays.Lift}
 	}
-	if out.Place == launch.Inside && s.profile == policy.InstallProfile {
+	if out.Place == session.Inside && s.profile == policy.InstallProfile {
 		r.Profile = s.profile.String()
 		for _, in := range f.installs(args) {
 			r.Tools = append(r.Tools, in.Tool)

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"bawn/internal/approval"
 	"bawn/internal/config"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session"
 	"bawn/internal/session/launch"
 	"bawn/internal/shell"
 	"bawn/internal/shell/plain"
@@ -84,7 +84,7 @@ func (f *runFlags) asker() (a approval.Asker, ok bool) {
 func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
 	a, canAsk := f.asker()
 	out, _ := f.decide(f.commandFacts(s.config, p, canAsk, false))
-	if out.Place == launch.Nowhere {
+	if out.Place == session.Nowhere {
 		return refuse(out.Decision), false
 	}
 	if answer, yes := consent(a, f.command, out, p.Workspace()); !yes {
@@ -107,27 +107,11 @@ func refuse(d policy.Decision) int {
 	return exitRefused
 }
 
-// longCommand is more than half a screen, in bytes.
-const longCommand = 1000
-
 // consent asks before a command starts, if the decision is to ask.
-func consent(a approval.Asker, c launch.Command, out launch.Outcome, dir string) (approval.Answer, bool) {
+func consent(a approval.Asker, c session.Command, out session.Outcome, dir string) (approval.Answer, bool) {
 	if out.Decision.Verdict != policy.Ask {
 		return approval.Answer{}, true
 	}
-	p := approval.Prompt{
-		Title: "Run this command?", Object: c.String(), Rule: out.Decision.Rule, Notes: []string{out.Decision.Rule.Text},
-		Offers: []approval.Offer{{Scope: approval.Once, Text: "run it"}},
-	}
-	if out.Place == launch.Outside {
-		p.Title = "Run this command outside the sandbox, with your own permissions?"
-		p.Object = plain.Quote(out.Program.Args)
-		p.Notes = []string{"program: " + plain.Quote([]string{out.Program.Program}), "folder:  " + plain.Quote([]string{dir})}
-		p.Offers[0].Text = "run it outside, this once"
-	}
-	if n := len(p.Object); n > longCommand {
-		p.Notes = append(p.Notes, fmt.Sprintf("careful: the command is %d characters long, and its beginning may have left the screen", n))
-	}
-	answer := ask(a, p)
+	answer := ask(a, session.Consent(c, out, dir))
 	return answer, answer.Scope == approval.Once
 }

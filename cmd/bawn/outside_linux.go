@@ -14,6 +14,7 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
+	"bawn/internal/session"
 	"bawn/internal/session/launch"
 	"bawn/internal/shell/plain"
 )
@@ -184,31 +185,40 @@ func checkRunner(find func(string) (string, error), name string, v plain.View, l
 	return nil
 }
 
-// exec becomes the program. The kernel looks its name up once more, but in the
-// folder that was checked, in which no sandboxed command can write; a script's
-// path is what its interpreter opens.
+// exec becomes the program.
 func (p *program) exec(args, env []string) error {
+	path, err := p.executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, args, env)
+}
+
+// executable is the path to execute until close. The kernel looks its name up
+// once more, but in the folder that was checked, in which no sandboxed command
+// can write; a script's path is what its interpreter opens.
+func (p *program) executable() (string, error) {
 	var held, now unix.Stat_t
 	if err := unix.Fstat(int(p.file.Fd()), &held); err != nil {
-		return err
+		return "", err
 	}
 	if err := unix.Fstatat(int(p.dir.Fd()), filepath.Base(p.path), &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return err
+		return "", err
 	}
 	if held.Dev != now.Dev || held.Ino != now.Ino {
-		return errChanged
+		return "", errChanged
 	}
 	if p.byPath {
-		return syscall.Exec(p.path, args, env)
+		return p.path, nil
 	}
-	return syscall.Exec(link(p.dir)+"/"+filepath.Base(p.path), args, env)
+	return link(p.dir) + "/" + filepath.Base(p.path), nil
 }
 
 // decide says what becomes of the command. What would run outside is held by
 // the program that it returns, or refused.
-func (f *runFlags) decide(facts launch.Facts) (launch.Outcome, *program) {
+func (f *runFlags) decide(facts launch.Facts) (session.Outcome, *program) {
 	out := launch.Decide(f.command, facts)
-	if out.Place != launch.Outside {
+	if out.Place != session.Outside {
 		return out, nil
 	}
 	prog, err := openProgram(out.Program.Program, facts.View)
@@ -216,14 +226,14 @@ func (f *runFlags) decide(facts launch.Facts) (launch.Outcome, *program) {
 		rule := out.Decision.Rule
 		rule.Text = fmt.Sprintf("%q would run outside the sandbox, but %v", out.Program.Program, err)
 		rule.Lift = "--no-prompt runs it in the sandbox"
-		return launch.Outcome{Decision: policy.Decision{Rule: rule}}, nil
+		return session.Outcome{Decision: policy.Decision{Rule: rule}}, nil
 	}
 	return out, prog
 }
 
 // runOutside asks if it must, notes it, and becomes the program: with the
 // environment and folder that bawn was started with, and no shell between.
-func (f *runFlags) runOutside(a approval.Asker, out launch.Outcome, prog *program, p policy.Policy) int {
+func (f *runFlags) runOutside(a approval.Asker, out session.Outcome, prog *program, p policy.Policy) int {
 	answer, yes := consent(a, f.command, out, p.Workspace())
 	if !yes {
 		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})

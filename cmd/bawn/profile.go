@@ -23,13 +23,15 @@ func (f *runFlags) installs(args []string) []plain.Install {
 
 // narrow gives a package install its profile: in airlock always, in guarded
 // as the configuration says, or because --profile asks for it (SPEC F9).
-func (f *runFlags) narrow(s *settings, args []string) error {
+func (f *runFlags) narrow(s *settings, args []string) error { return f.narrowIn(s.tier(), s, args) }
+
+func (f *runFlags) narrowIn(tier policy.Tier, s *settings, args []string) error {
 	asked := f.profile == policy.InstallProfile
 	if f.profile != policy.NoProfile && !asked {
 		return nil
 	}
 	installs := f.installs(args)
-	switch tier := s.tier(); {
+	switch {
 	case asked && len(installs) == 0:
 		return &policy.RefusedError{
 			What: "--profile install", Why: "the command is not a package install that bawn recognises, or does more than that",

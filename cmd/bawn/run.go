@@ -15,7 +15,6 @@ import (
 	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/session"
-	"bawn/internal/session/launch"
 )
 
 // runFlags are what `bawn run` and the commands that explain it share.
@@ -32,8 +31,8 @@ type runFlags struct {
 	profile     policy.Profile
 	noPrompt    bool
 	noEgress    bool
-	command     launch.Command // as it was given
-	terminal    *approval.TTY  // where questions are asked, once it is known
+	command     session.Command // as it was given
+	terminal    *approval.TTY   // where questions are asked, once it is known
 }
 
 // set makes a flag a layer of the configuration.
@@ -181,7 +180,7 @@ func runCommand(args []string) int {
 	case err != nil:
 		return usageError("run", err)
 	}
-	f.command = launch.Command{Args: rest, Text: f.shell, IsText: f.hasShell}
+	f.command = session.Command{Args: rest, Text: f.shell, IsText: f.hasShell}
 	if f.hasShell {
 		rest = append(shellArgs(f.shell), rest...)
 	}

@@ -15,7 +15,6 @@ import (
 	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/stage"
 	"bawn/internal/session"
-	"bawn/internal/session/launch"
 )
 
 func checkLauncher(v string) error {
@@ -66,7 +65,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		return fail(err)
 	}
 	p, host, out := d.policy, d.host, d.out
-	if out.Place != launch.Inside {
+	if out.Place != session.Inside {
 		return refuse(out.Decision)
 	}
 	if answer, yes := consent(d.asker, f.command, out, p.Workspace()); !yes {
@@ -121,7 +120,7 @@ type decided struct {
 	host    sandbox.Host
 	asker   approval.Asker
 	hosts   approval.Asker // who answers about hosts while it runs; nil is nobody
-	out     launch.Outcome
+	out     session.Outcome
 	program *program // of a command that runs outside
 }
 

@@ -68,13 +68,31 @@ func (s *settings) tier() policy.Tier {
 // settle makes the policy. guard says whether names that do not exist yet can
 // be held on this machine.
 func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
+	return session.Settle(s.config, s.request(guard), headless)
+}
+
+// settleTier makes the policy of one command of a session, by which a package
+// install has its profile.
+func (s *settings) settleTier(t policy.Tier, c session.Command, guard bool) (policy.Policy, sandbox.Host, error) {
+	one := *s
+	f := runFlags{shell: c.Text, hasShell: c.IsText}
+	if err := f.narrowIn(t, &one, c.Args); err != nil {
+		return policy.Policy{}, sandbox.Host{}, err
+	}
+	r := one.request(guard)
+	r.Tier = t
+	return session.SettleTier(s.config, r)
+}
+
+// request is what no file can say.
+func (s *settings) request(guard bool) sandbox.Request {
 	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Layers: sandbox.LayersIn(trustState())}
 	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)
 		}
 	}
-	return session.Settle(s.config, r, headless)
+	return r
 }
 
 // notices tells a person what the configuration and the host make worth

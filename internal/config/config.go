@@ -17,6 +17,7 @@ type Config struct {
 	items        [numKeys][]Item
 	clampedHosts bool // the built-in hosts are in the list, as far as they hold
 	maxTier      Item // of the requirements; Text "" for none
+	maxMode      Item // the same of the permission mode
 	maxFolders   bool // the requirements list folders:
 	folderLimit  []Item
 	foldersBy    policy.Origin
@@ -97,6 +98,16 @@ func (c Config) AllowTier(t policy.Tier) error {
 		}
 	}
 	return nil
+}
+
+// AllowMode is AllowTier for the mode of permissions: ask, auto or bypass.
+func (c Config) AllowMode(mode string) error {
+	if key := &keys[keyMode]; c.maxMode.Text == "" || key.rank(mode) <= key.rank(c.maxMode.Text) {
+		return nil
+	}
+	return &policy.RefusedError{
+		What: "the permission mode " + mode, Why: fmt.Sprintf("the managed requirements allow %s at most (%s)", c.maxMode.Text, shown(c.maxMode.Origin.String())),
+	}
 }
 
 // AllowFolder refuses an added folder that the managed requirements exclude.

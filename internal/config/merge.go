@@ -152,6 +152,9 @@ func (c *Config) clamp(r *values) {
 	if r.set[keyTier] {
 		c.maxTier = r.items[keyTier][0]
 	}
+	if r.set[keyMode] {
+		c.maxMode = r.items[keyMode][0]
+	}
 	if k := keyAllowedPaths; r.set[k] {
 		c.maxFolders, c.folderLimit, c.foldersBy = true, r.items[k], r.at[k]
 	}

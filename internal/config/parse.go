@@ -175,7 +175,7 @@ func (p *parser) keyValue(table string, n *unstable.Node) error {
 	if p.out.set[k] {
 		return p.fail(first, "%s stands here a second time; the first is in line %d", path, p.out.at[k].Line)
 	}
-	if p.layer == Saved && k != keyAllowed {
+	if p.layer == Saved && k != keyAllowed && k != keyDenied {
 		return p.fail(first, "%s is not an answer that is saved here: it belongs in config.toml", path)
 	}
 	p.key = first.Raw

@@ -17,46 +17,56 @@ import (
 // maxSaved bounds the answers that are kept.
 const maxSaved = 10_000
 
-const savedHead = `# Hosts that were allowed for good when bawn asked. bawn writes this file
-# itself; rules of your own belong in config.toml beside it.
+const savedHead = `# Hosts that were allowed or denied for good when bawn asked. bawn writes this
+# file itself; rules of your own belong in config.toml beside it.
 [sandbox]
-allowed_domains = [
 `
+
+// saved are the answers that are kept: rules in canonical form.
+type saved struct{ allowed, denied []string }
 
 // SaveAllowed adds hosts to the answers that hold in every later session. dir
 // is UserDir. Saves by many processes at once lose nothing, and one that is
 // killed leaves the old file or the new one. A host rule that is wider than a
 // host and its subdomains is refused: no question offers one.
 func SaveAllowed(dir string, rules ...string) error {
-	return changeSaved(dir, func(have []string) ([]string, error) {
-		for _, text := range rules {
-			r, err := parseHost(&keys[keyAllowed], text, policy.Origin{File: "answer"})
-			switch {
-			case err != nil:
-				return nil, err
-			case r.Any() || isBelow(r) || r.Insists():
-				return nil, &policy.RefusedError{What: fmt.Sprintf("host rule %q", text), Why: "an answer allows one host", Lift: "write the rule into config.toml"}
-			}
-			if !slices.Contains(have, r.String()) {
-				have = append(have, r.String())
-			}
+	return changeSaved(dir, func(s *saved) error { return answer(rules, keyAllowed, "allows", &s.allowed, &s.denied) })
+}
+
+// SaveDenied is SaveAllowed for hosts never to reach.
+func SaveDenied(dir string, rules ...string) error {
+	return changeSaved(dir, func(s *saved) error { return answer(rules, keyDenied, "denies", &s.denied, &s.allowed) })
+}
+
+// answer adds rules to one list and takes them out of the other.
+func answer(rules []string, k int, what string, to, from *[]string) error {
+	for _, text := range rules {
+		r, err := parseHost(&keys[k], text, policy.Origin{File: "answer"})
+		switch {
+		case err != nil:
+			return err
+		case r.Wide():
+			return &policy.RefusedError{What: fmt.Sprintf("host rule %q", text), Why: "an answer " + what + " one host", Lift: "write the rule into config.toml"}
 		}
-		if len(have) > maxSaved {
-			return nil, fmt.Errorf("more than %d answers are saved in %s", maxSaved, filepath.Join(dir, allowedName))
+		is := func(h string) bool { return h == r.String() }
+		*from = slices.DeleteFunc(*from, is)
+		if !slices.ContainsFunc(*to, is) {
+			*to = append(*to, r.String())
 		}
-		return have, nil
-	})
+	}
+	return nil
 }
 
 // ForgetAllowed takes hosts out of the saved answers. A host that is not
 // among them is no error.
 func ForgetAllowed(dir string, rules ...string) error {
-	return changeSaved(dir, func(have []string) ([]string, error) {
-		return slices.DeleteFunc(have, func(h string) bool { return slices.Contains(rules, h) }), nil
+	return changeSaved(dir, func(s *saved) error {
+		s.allowed = slices.DeleteFunc(s.allowed, func(h string) bool { return slices.Contains(rules, h) })
+		return nil
 	})
 }
 
-func changeSaved(dir string, change func([]string) ([]string, error)) error {
+func changeSaved(dir string, change func(*saved) error) error {
 	if !filepath.IsAbs(dir) {
 		return errors.New("saving the answer: no folder for your settings is known")
 	}
@@ -78,7 +88,7 @@ func changeSaved(dir string, change func([]string) ([]string, error)) error {
 		return fmt.Errorf("saving the answer: %w", err)
 	}
 	defer unlock()
-	var have []string
+	var have saved
 	data, in, err := d.Read(allowedName, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,25 +102,38 @@ func changeSaved(dir string, change func([]string) ([]string, error)) error {
 		if err != nil {
 			return err
 		}
-		for _, it := range v.items[keyAllowed] {
-			have = append(have, it.host.String())
+		for k, list := range map[int]*[]string{keyAllowed: &have.allowed, keyDenied: &have.denied} {
+			for _, it := range v.items[k] {
+				*list = append(*list, it.host.String())
+			}
 		}
 	}
-	next, err := change(slices.Clone(have))
-	if err != nil {
+	next := saved{slices.Clone(have.allowed), slices.Clone(have.denied)}
+	if err := change(&next); err != nil {
 		return err
 	}
-	if slices.Equal(next, have) {
+	if slices.Equal(next.allowed, have.allowed) && slices.Equal(next.denied, have.denied) {
 		return nil
+	}
+	if len(next.allowed)+len(next.denied) > maxSaved {
+		return fmt.Errorf("more than %d answers are saved in %s", maxSaved, path)
 	}
 	var b strings.Builder
 	b.WriteString(savedHead)
-	for _, h := range next {
-		b.WriteString("  " + strconv.Quote(h) + ",\n") // a canonical rule is plain ASCII
+	writeHosts(&b, "allowed_domains", next.allowed)
+	if len(next.denied) > 0 {
+		writeHosts(&b, "denied_domains", next.denied)
 	}
-	b.WriteString("]\n")
 	if err := d.Replace(allowedName, []byte(b.String()), 0o600); err != nil {
 		return fmt.Errorf("saving the answer: %w", err)
 	}
 	return nil
+}
+
+func writeHosts(b *strings.Builder, key string, hosts []string) {
+	b.WriteString(key + " = [\n")
+	for _, h := range hosts {
+		b.WriteString("  " + strconv.Quote(h) + ",\n") // a canonical rule is plain ASCII
+	}
+	b.WriteString("]\n")
 }

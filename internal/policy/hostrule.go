@@ -90,6 +90,9 @@ func (r HostRule) Port() uint16 { return r.port }
 // Any reports whether the pattern is *, with or without a port.
 func (r HostRule) Any() bool { return r.scope == scopeAny }
 
+// Wide reports whether it is about more than one host with all below it.
+func (r HostRule) Wide() bool { return r.scope != scopeHost || r.insists }
+
 // Insists reports whether the rule was written with a final !.
 func (r HostRule) Insists() bool { return r.insists }
 

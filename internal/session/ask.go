@@ -95,7 +95,8 @@ type question struct {
 	asked    policy.Decision
 	deadline time.Time
 	waiting  int
-	said     chan approval.Answer // by answer
+	said     chan approval.Answer // by answer, once
+	answered bool
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when decided is set
 	over     bool          // it is
@@ -241,6 +242,19 @@ func (q *questions) list() []*question {
 	}
 	slices.SortFunc(out, func(a, b *question) int { return cmp.Compare(a.id, b.id) })
 	return out
+}
+
+// refused is what a person has denied, whatever the policy says.
+func (q *questions) refused(c policy.Connect) (policy.Decision, bool) {
+	if q == nil {
+		return policy.Decision{}, false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !slices.ContainsFunc(q.denied, func(r policy.HostRule) bool { return r.Covers(c) }) {
+		return policy.Decision{}, false
+	}
+	return q.answered(approval.No, c.Host.String()), true
 }
 
 // known is what is decided without asking (again). The caller holds mu.
@@ -416,12 +430,12 @@ func (q *questions) answer(id int, s approval.Scope) bool {
 		if s == approval.No {
 			a.Reason = "the answer was no"
 		}
-		select {
-		case one.said <- a:
-			return true
-		default: // it has one
+		if one.answered {
 			return false
 		}
+		one.answered = true
+		one.said <- a
+		return true
 	}
 	return false
 }

@@ -78,7 +78,9 @@ func TestQuestionsAreMerged(t *testing.T) {
 		go func() { out <- q.decide(t.Context(), c, unlisted, nil) }()
 	}
 	<-shown
-	waitFor(t, q, func() bool { return q.open[subject{kind: AboutHost, connect: c}] != nil && q.open[subject{kind: AboutHost, connect: c}].waiting == 5 })
+	waitFor(t, q, func() bool {
+		return q.open[subject{kind: AboutHost, connect: c}] != nil && q.open[subject{kind: AboutHost, connect: c}].waiting == 5
+	})
 	say <- approval.Answer{Scope: approval.Once, Given: true}
 	for range 5 {
 		if d := <-out; d.Verdict != policy.Allow || d.Rule.ID != "answer:once" {

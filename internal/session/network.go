@@ -45,9 +45,8 @@ type Egress struct {
 
 // network is the egress of one run while it lives. A nil one does nothing.
 type network struct {
-	e *Egress
-	// policy holds now: a person may add rules about hosts.
-	policy  atomic.Pointer[policy.Policy]
+	e       *Egress
+	policy  policy.Policy
 	ask     *questions
 	inside  sandbox.Network // what the sandbox is to make
 	set     []string        // variables inside
@@ -99,10 +98,21 @@ func (n *network) find(peer netip.AddrPort) source {
 			return m.source
 		}
 	}
-	if len(n.members) == 1 {
-		return n.members[0].source
+	return n.sole()
+}
+
+// only is the one that uses the network, if it is one.
+func (n *network) only() source {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.sole()
+}
+
+func (n *network) sole() source {
+	if len(n.members) != 1 {
+		return source{}
 	}
-	return source{}
+	return n.members[0].source
 }
 
 // open prepares what must be there before the sandbox is planned.
@@ -110,8 +120,7 @@ func (e *Egress) open(p policy.Policy, ask *questions) (*network, error) {
 	if e == nil {
 		return nil, nil
 	}
-	n := &network{e: e, ask: ask, inside: sandbox.Network{Proxy: true}}
-	n.policy.Store(&p)
+	n := &network{e: e, policy: p, ask: ask, inside: sandbox.Network{Proxy: true}}
 	limits := openFiles()
 	if n.publish.max = maxPublished; len(e.Publish) > 0 && limits.Conns < 2*maxPublished {
 		limits.Conns = max(1, limits.Conns/2)
@@ -124,7 +133,7 @@ func (e *Egress) open(p policy.Policy, ask *questions) (*network, error) {
 		}
 		n.inside.Transparent, n.inside.Local = !e.ProxyOnly, local
 		n.proxy = egress.New(egress.Options{
-			Decide: n.decide, CheckAddr: n.checkAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
+			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
 		})
 	} else {
 		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who, Limits: limits})
@@ -177,12 +186,11 @@ const (
 // decide answers for one connection, and holds it while a person is asked.
 // With nobody to ask, a question is a refusal to the egress (SPEC T8).
 func (n *network) decide(ctx context.Context, r egress.Request) policy.Decision {
-	d := n.policy.Load().Network().Decide(r.Connect)
+	if d, ok := n.ask.refused(r.Connect); ok {
+		return d
+	}
+	d := n.policy.Network().Decide(r.Connect)
 	return n.ask.decide(ctx, r.Connect, d, func() source { return n.find(r.Peer) })
-}
-
-func (n *network) checkAddr(h policy.Host, at netip.AddrPort) policy.Decision {
-	return n.policy.Load().Network().DecideAddr(h, at)
 }
 
 // describe tells the plan of a command what its network is.
@@ -195,7 +203,7 @@ func (n *network) describe(c *sandbox.Command) {
 // name answers for one name, which is all that a query can ask for. A denied
 // one is noted: the client never gets as far as a connection.
 func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
-	d := n.policy.Load().Network().DecideName(h)
+	d := n.policy.Network().DecideName(h)
 	if d.Verdict == policy.Ask && n.ask != nil {
 		return d // it gets an address, and the question comes when it is connected to
 	}
@@ -203,7 +211,7 @@ func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
 		d.Verdict = policy.Deny // with nobody to ask, an unlisted name does not exist
 		n.record(egress.Event{
 			Request:  egress.Request{Connect: policy.Connect{Host: h}, Via: egress.ViaName},
-			Decision: d, Start: time.Now(),
+			Decision: d, Start: time.Now(), Task: n.only().task,
 		})
 	}
 	return d

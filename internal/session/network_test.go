@@ -78,13 +78,11 @@ func TestDeniedNameIsAnEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.New(policy.Config{
+	if n.policy, err = policy.New(policy.Config{
 		Tier: policy.Guarded, Workspace: t.TempDir(), Network: policy.NetworkConfig{NoDefaults: true, Allow: []policy.HostRule{rule}},
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
-	n.policy.Store(&p)
 	if d := n.name(t.Context(), host(t, "allowed.test")); d.Verdict != policy.Allow || len(got) != 0 {
 		t.Errorf("%+v, %+v", d, got)
 	}

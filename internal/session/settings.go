@@ -19,7 +19,6 @@ import (
 // What cannot be had as it is set is refused, never left out in silence; a
 // folder that a file names is left out with a warning (SPEC F6).
 func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, sandbox.Host, error) {
-	fail := func(err error) (policy.Policy, sandbox.Host, error) { return policy.Policy{}, sandbox.Host{}, err }
 	var notice string
 	if r.Mode == policy.NoMode {
 		var from config.Item
@@ -27,7 +26,22 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 		if saved := c.Items("sandbox.default_tier"); len(saved) == 1 && from.Text != saved[0].Text {
 			notice = fmt.Sprintf("default_tier %q (%s) is not applied where nobody can be asked: %s; --tier %s is", saved[0].Text, saved[0].Origin, from.Text, saved[0].Text)
 		}
-	} else if err := c.AllowTier(r.Mode.Tier()); err != nil {
+	}
+	p, host, err := SettleTier(c, r)
+	if err == nil && notice != "" {
+		host.Warnings = append(host.Warnings, notice)
+	}
+	return p, host, err
+}
+
+// SettleTier is Settle for the request's own tier, which a person picked while
+// a session runs.
+func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host, error) {
+	fail := func(err error) (policy.Policy, sandbox.Host, error) { return policy.Policy{}, sandbox.Host{}, err }
+	if r.Mode != policy.NoMode {
+		r.Tier = r.Mode.Tier()
+	}
+	if err := c.AllowTier(r.Tier); err != nil {
 		return fail(err)
 	}
 	r.Temp, r.Caches, r.Env, r.Network = c.Temp(), c.Caches(), c.Env(), c.Network()
@@ -59,9 +73,6 @@ func Settle(c config.Config, r sandbox.Request, headless bool) (policy.Policy, s
 	}
 	if err := ownPlaces(p, r.Own); err != nil {
 		return policy.Policy{}, host, err
-	}
-	if notice != "" {
-		host.Warnings = append(host.Warnings, notice)
 	}
 	if r.Network.Off && p.Tier() == policy.Guarded && p.Mode() != policy.ReadOnlyMode {
 		host.Warnings = append(host.Warnings, fmt.Sprintf("no network: enabled = false in [sandbox.proxy] (%s)", r.Network.Origin))

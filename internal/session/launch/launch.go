@@ -8,26 +8,10 @@ package launch
 
 import (
 	"bawn/internal/policy"
+	"bawn/internal/session"
 	"bawn/internal/shell"
 	"bawn/internal/shell/plain"
 )
-
-// Command is what is to be run.
-type Command struct {
-	// Args are the words; of shell text those after it ($0, $1, …).
-	Args []string
-	// Text is shell text, if IsText.
-	Text   string
-	IsText bool
-}
-
-// String is the command as a line of shell text that is safe to show.
-func (c Command) String() string {
-	if c.IsText {
-		return plain.Quote([]string{c.Text})
-	}
-	return plain.Quote(c.Args)
-}
 
 // Facts are what is known of the run. The zero value is a run in airlock with
 // nobody to ask.
@@ -44,37 +28,18 @@ type Facts struct {
 	// Exceptions come from the user's and the managed config alone.
 	Exceptions  plain.Exceptions
 	Permissions shell.Permissions
+	// Agent: nobody typed the command, so that the mode and the rules that
+	// allow count as well (SPEC C1).
+	Agent bool
 	// View is what is known of the host's programs.
 	View plain.View
 	// Real resolves the links of an absolute path as far as it exists.
 	Real func(path string) string
 }
 
-// Place is where a command runs. The zero value is nowhere.
-type Place uint8
-
-const (
-	Nowhere Place = iota // refused
-	Inside               // in the sandbox; in the open tier there is none
-	Outside              // beside the sandbox, as an exclusion or escape hatch
-)
-
-// Outcome is what becomes of a command.
-type Outcome struct {
-	Place Place
-	// Decision is what decided: Deny with Nowhere, Ask if a person must say yes
-	// first, else Allow.
-	Decision policy.Decision
-	// Program is what runs Outside.
-	Program plain.Outside
-	// Stays says why it does not run outside, if anything was written that could
-	// be about it.
-	Stays policy.Rule
-}
-
 // Decide is a pure function of the facts. The command is parsed once, if
 // anything asks for that.
-func Decide(c Command, f Facts) Outcome {
+func Decide(c session.Command, f Facts) session.Outcome {
 	list := shell.OfArgs(c.Args)
 	if c.IsText {
 		list = shell.OfText(c.Text)
@@ -95,9 +60,9 @@ func Decide(c Command, f Facts) Outcome {
 		if leaves.Verdict == policy.Allow && ruled.Verdict == policy.Ask {
 			leaves = ruled
 		}
-		return Outcome{Place: Outside, Program: program, Decision: leaves}
+		return session.Outcome{Place: session.Outside, Program: program, Decision: leaves}
 	}
-	out := Outcome{Place: Inside, Decision: f.precheck(list)}
+	out := session.Outcome{Place: session.Inside, Decision: f.precheck(list)}
 	if out.Decision.Verdict == policy.Deny {
 		return refused(out.Decision)
 	}
@@ -110,7 +75,7 @@ func Decide(c Command, f Facts) Outcome {
 	return out
 }
 
-func refused(d policy.Decision) Outcome { return Outcome{Decision: d} }
+func refused(d policy.Decision) session.Outcome { return session.Outcome{Decision: d} }
 
 // ruled asks the rules that restrict commands (SPEC C1). Whoever starts bawn
 // run has approved the command by that, so modes do not count, nor do rules
@@ -118,6 +83,9 @@ func refused(d policy.Decision) Outcome { return Outcome{Decision: d} }
 func (f Facts) ruled(c shell.Commands) policy.Decision {
 	p := f.Permissions
 	p.Sandboxed = f.Policy.Sandboxed()
+	if f.Agent {
+		return p.Decide(c)
+	}
 	return p.Ruled(c)
 }
 
@@ -129,7 +97,7 @@ const (
 )
 
 // leaves asks the exclusions and escape hatches (SPEC C3, C4).
-func (f Facts) leaves(c Command) (plain.Outside, policy.Decision) {
+func (f Facts) leaves(c session.Command) (plain.Outside, policy.Decision) {
 	if len(f.Exceptions.Exclude)+len(f.Exceptions.Hatches) == 0 || !f.Policy.Sandboxed() {
 		return plain.Outside{}, policy.Decision{Rule: policy.Rule{ID: noException}}
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bawn/internal/policy"
+	"bawn/internal/session"
 	"bawn/internal/shell"
 	"bawn/internal/shell/plain"
 )
@@ -47,19 +48,19 @@ func facts(t testing.TB, tier policy.Tier) Facts {
 func check(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, c Command, f Facts, out Outcome) {
+}, c session.Command, f Facts, out session.Outcome) {
 	t.Helper()
 	d := out.Decision
 	switch out.Place {
-	case Nowhere:
+	case session.Nowhere:
 		if d.Verdict != policy.Deny || d.Rule.ID == "" || d.Rule.Text == "" {
 			t.Fatalf("%+v is refused without a reason: %+v", c, out)
 		}
-	case Inside:
+	case session.Inside:
 		if d.Verdict == policy.Deny || out.Program.Program != "" {
 			t.Fatalf("%+v inside: %+v", c, out)
 		}
-	case Outside:
+	case session.Outside:
 		if d.Verdict == policy.Deny || out.Program.Program == "" || len(out.Program.Args) == 0 || f.Policy.Tier() != policy.Guarded || !f.CanAsk {
 			t.Fatalf("%+v outside: %+v", c, out)
 		}
@@ -96,9 +97,9 @@ func FuzzDecide(f *testing.F) {
 	}
 	all := []Facts{facts(f, policy.Airlock), facts(f, policy.Guarded), facts(f, policy.Open)}
 	f.Fuzz(func(t *testing.T, text string, words bool, tier uint8, canAsk bool) {
-		c := Command{Text: text, IsText: true}
+		c := session.Command{Text: text, IsText: true}
 		if words {
-			c = Command{Args: strings.Split(text, "\x00")}
+			c = session.Command{Args: strings.Split(text, "\x00")}
 		}
 		facts := all[int(tier)%len(all)]
 		facts.CanAsk, facts.CanAskHosts = canAsk, canAsk
@@ -106,7 +107,7 @@ func FuzzDecide(f *testing.F) {
 		check(t, c, facts, out)
 		// A command that a rule denies stays denied, whatever stands beside it.
 		if c.IsText && len(text) < 1000 {
-			if with := Decide(Command{Text: "rm x; " + text, IsText: true}, facts); with.Decision.Verdict == policy.Allow || with.Place == Outside {
+			if with := Decide(session.Command{Text: "rm x; " + text, IsText: true}, facts); with.Decision.Verdict == policy.Allow || with.Place == session.Outside {
 				t.Fatalf("rm x; %q: %+v", text, with)
 			}
 		}
@@ -119,13 +120,13 @@ func TestStricterIsNeverSofter(t *testing.T) {
 	all := []Facts{facts(t, policy.Airlock), facts(t, policy.Guarded)}
 	piece := rapid.SampledFrom([]string{"git ", "status ", "rm ", "curl ", "ls ", "/opt/tool ", "; ", "&& ", "| ", "$X ", "'", "(", "https://x.test ", "npm install "})
 	rapid.Check(t, func(rt *rapid.T) {
-		c := Command{Text: strings.Join(rapid.SliceOfN(piece, 1, 6).Draw(rt, "text"), ""), IsText: true}
+		c := session.Command{Text: strings.Join(rapid.SliceOfN(piece, 1, 6).Draw(rt, "text"), ""), IsText: true}
 		f := rapid.SampledFrom(all).Draw(rt, "facts")
 		out := Decide(c, f)
 		check(rt, c, f, out)
 		headless := f
 		headless.CanAsk, headless.CanAskHosts = false, false
-		if got := Decide(c, headless); got.Place == Outside || out.Place == Nowhere && got.Place != Nowhere {
+		if got := Decide(c, headless); got.Place == session.Outside || out.Place == session.Nowhere && got.Place != session.Nowhere {
 			rt.Fatalf("%q: %+v, headless %+v", c.Text, out, got)
 		}
 		ruled := f
@@ -134,7 +135,7 @@ func TestStricterIsNeverSofter(t *testing.T) {
 			rt.Fatal(err)
 		}
 		ruled.Permissions.Rules = append(slices.Clone(f.Permissions.Rules), shell.Permission{Pattern: p, Verdict: policy.Deny})
-		if got := Decide(c, ruled); got.Place > out.Place || got.Decision.Verdict > out.Decision.Verdict && got.Place != Inside {
+		if got := Decide(c, ruled); got.Place > out.Place || got.Decision.Verdict > out.Decision.Verdict && got.Place != session.Inside {
 			rt.Fatalf("%q: %+v, with one more rule %+v", c.Text, out, got)
 		}
 	})
@@ -143,8 +144,8 @@ func TestStricterIsNeverSofter(t *testing.T) {
 // The zero value of Facts lets nothing out and asks nobody.
 func TestZeroFacts(t *testing.T) {
 	for _, s := range seeds {
-		for _, c := range []Command{{Text: s, IsText: true}, {Args: strings.Fields(s)}} {
-			if out := Decide(c, Facts{}); out.Place == Outside || out.Decision.Verdict == policy.Ask {
+		for _, c := range []session.Command{{Text: s, IsText: true}, {Args: strings.Fields(s)}} {
+			if out := Decide(c, Facts{}); out.Place == session.Outside || out.Decision.Verdict == policy.Ask {
 				t.Errorf("%+v: %+v", c, out)
 			}
 		}
@@ -154,10 +155,10 @@ func TestZeroFacts(t *testing.T) {
 func BenchmarkDecide10kB(b *testing.B) {
 	f := facts(b, policy.Guarded)
 	line := "for f in src/*.go; do gofmt -l \"$f\" | grep -v '^vendor/' >> out.txt; done && wget -q https://github.com/a/b && make -j4 CC=gcc test\n"
-	c := Command{Text: strings.Repeat(line, 10_000/len(line)+1), IsText: true}
+	c := session.Command{Text: strings.Repeat(line, 10_000/len(line)+1), IsText: true}
 	b.SetBytes(int64(len(c.Text)))
 	for b.Loop() {
-		if out := Decide(c, f); out.Place != Inside {
+		if out := Decide(c, f); out.Place != session.Inside {
 			b.Fatal(out)
 		}
 	}

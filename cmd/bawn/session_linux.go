@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bawn/internal/config"
+	"bawn/internal/config/trust"
+	"bawn/internal/frontend/tui"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
+	"bawn/internal/session"
+	"bawn/internal/session/launch"
+	"bawn/internal/shell/plain"
+)
+
+var _ tui.Session = (*session.Session)(nil)
+
+// newSession makes the session of this folder: the configuration is read once,
+// and whatever the workspace says later waits for the next session. notice
+// shows a line to the person.
+func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
+	s, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	launcher, err := linux.ParseLauncher(s.config.Launcher())
+	if err != nil {
+		return nil, err
+	}
+	if err := linux.CheckLimits(); err != nil {
+		return nil, err
+	}
+	if err := linux.CloseInherited(); err != nil {
+		return nil, err
+	}
+	guard := canGuard(f, s)
+	way, err := f.egress(s)
+	if err != nil {
+		return nil, err
+	}
+	exists, trusted := s.config.Project()
+	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
+	tier, _ := s.config.Tier(false)
+	past := session.Suggestions{Dir: trustState()}
+	setup := session.Setup{
+		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
+		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
+		Settle: func(t policy.Tier, c session.Command) (policy.Policy, sandbox.Host, error) {
+			return s.settleTier(t, c, guard)
+		},
+		Decide: func(c session.Command, a session.Asking) session.Outcome {
+			facts := f.commandFacts(s.config, a.Policy, a.CanAsk, a.CanAsk)
+			facts.Dir, facts.Agent, facts.Permissions.Mode = a.Dir, a.Agent, a.Mode
+			if a.Stays {
+				facts.Exceptions = plain.Exceptions{}
+			}
+			return launch.Decide(c, facts)
+		},
+		Shell: shellArgs,
+		Program: func(o plain.Outside, p policy.Policy) (string, func(), error) {
+			file, err := openProgram(o.Program, programView(p))
+			if err != nil {
+				return "", nil, err
+			}
+			path, err := file.executable()
+			if err != nil {
+				file.close()
+				return "", nil, err
+			}
+			return path, file.close, nil
+		},
+		Backend: backend(f, launcher, nil), Keeper: newKeeper(launcher),
+		Upstream: way.Upstream, ProxyOnly: launcher == linux.Bwrap,
+		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
+		FreshClone: !(exists && trusted) && past.FreshClone(s.workspace, time.Now()),
+		Suggested:  func() error { return past.Done(s.workspace) },
+		Folder:     filepath.Join(trustState(), "sessions"),
+		Notice:     notice,
+	}
+	if dir := config.UserDir(os.Environ(), ""); dir != "" {
+		setup.SaveAllowed = func(rule string) error { return config.SaveAllowed(dir, rule) }
+		setup.SaveDenied = func(rule string) error { return config.SaveDenied(dir, rule) }
+	}
+	return session.New(setup)
+}
+
+// newKeeper is what starts the keeper, where the launcher has one.
+func newKeeper(linux.Launcher) func() (sandbox.Keeper, error) { return nil }
+
+// saveTier keeps a tier in the project's file, unless that waits for trust.
+func (s *settings) saveTier(t policy.Tier) (where string, err error) {
+	err = trustStore().SaveTier(s.workspace, t, os.Getenv("USER"), time.Now())
+	if errors.Is(err, trust.ErrUntrusted) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(s.workspace, ".bawn", "config.toml"), nil
+}

@@ -1,0 +1,179 @@
+//go:build unix
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// class is which commands have their loopback, and their way out, in common.
+type class uint8
+
+const (
+	classGuarded class = iota
+	classNone          // no connection leaves: airlock, and settings without a network
+	classOffline       // commands that were started without an egress (SPEC N9)
+)
+
+// offline is why the last kind has none.
+var offline = policy.Rule{ID: "network:without", Text: "the command was started without a way to the network", Lift: "start it without the !"}
+
+// lanes are the networks of a session: one for each class where a keeper holds
+// them, else one for each command.
+type lanes struct {
+	s *Session
+
+	mu     sync.Mutex
+	tried  bool // to start the keeper
+	keeper sandbox.Keeper
+	shared map[class]*lane
+	closed bool
+
+	failed atomic.Pointer[string] // why guarded commands have no network; nil if they have
+}
+
+// lane is a network and what starts commands in it. Without a network there is
+// not even a refusal inside.
+type lane struct {
+	net     *network
+	backend sandbox.Backend
+	own     bool // of one command, which closes it
+}
+
+func (l *lane) close() {
+	if l.own {
+		l.net.close()
+	}
+}
+
+// prepare makes what commands under p will need, ahead of them.
+func (l *lanes) prepare(p policy.Policy) {
+	if one, err := l.enter(p, false); err == nil {
+		one.close()
+	}
+}
+
+// enter returns the network for a command under p. An egress that cannot start
+// leaves the command without one, and a person is told.
+func (l *lanes) enter(p policy.Policy, noEgress bool) (*lane, error) {
+	of := classGuarded
+	switch {
+	case noEgress:
+		of, p = classOffline, p.WithoutNetwork(offline)
+	case !p.HasNetwork():
+		of = classNone
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	own := p.Profile() != policy.NoProfile // which allows other hosts than the rest
+	if !own {
+		l.start()
+	}
+	if one := l.shared[of]; one != nil && !own {
+		return one, nil
+	}
+	one, err := l.make(p, of, own)
+	if err != nil {
+		if of == classGuarded {
+			why := err.Error()
+			if old := l.failed.Swap(&why); old == nil || *old != why {
+				l.s.notice("no network: " + why)
+				l.s.watchers.tell()
+			}
+		}
+		return &lane{backend: l.s.setup.Backend, own: true}, nil
+	}
+	if of == classGuarded && l.failed.Swap(nil) != nil {
+		l.s.watchers.tell()
+	}
+	if !one.own {
+		l.shared[of] = one
+	}
+	return one, nil
+}
+
+// start starts the keeper, once, and again when it is gone.
+func (l *lanes) start() {
+	if l.keeper != nil {
+		select {
+		case <-l.keeper.Done():
+			l.s.notice("what the commands of this session shared is gone; those that start now share anew")
+			_ = l.end()
+		default:
+			return
+		}
+	}
+	if l.tried || l.s.setup.Keeper == nil {
+		return
+	}
+	k, err := l.s.setup.Keeper()
+	if err != nil {
+		l.tried = true
+		if !errors.Is(err, sandbox.ErrUnavailable) {
+			l.s.notice(fmt.Sprintf("commands share no loopback and no temp folder: %v", err))
+		}
+		return
+	}
+	l.keeper, l.shared = k, map[class]*lane{}
+}
+
+func (l *lanes) make(p policy.Policy, of class, own bool) (*lane, error) {
+	s := l.s
+	e := &Egress{Upstream: s.setup.Upstream, ProxyOnly: s.setup.ProxyOnly, Notice: s.notice, Record: s.record}
+	ask := s.ask
+	if of != classGuarded {
+		ask = nil
+	}
+	net, err := e.open(p, ask)
+	if err != nil {
+		return nil, err
+	}
+	if l.keeper == nil || own {
+		return &lane{net: net, backend: s.setup.Backend, own: true}, nil
+	}
+	shared, err := l.keeper.Network(net.inside)
+	if err != nil {
+		net.close()
+		return nil, err
+	}
+	net.serve(shared.Sockets(), nil)
+	return &lane{net: net, backend: shared}, nil
+}
+
+// why says why guarded commands have no network; "" if they have.
+func (l *lanes) why() string {
+	if why := l.failed.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// end closes what is shared. The caller holds mu.
+func (l *lanes) end() error {
+	for _, one := range l.shared {
+		one.net.close()
+	}
+	l.shared = nil
+	if l.keeper == nil {
+		return nil
+	}
+	k := l.keeper
+	l.keeper = nil
+	return k.Close()
+}
+
+func (l *lanes) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return l.end()
+}

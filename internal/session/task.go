@@ -308,6 +308,7 @@ func (t *task) streams() (stdio sandbox.Stdio, started, ended func(), err error)
 			if _, werr := t.out.Write(buf[:n]); err != nil || werr != nil {
 				return // a command that writes on gets SIGPIPE
 			}
+			t.s.watchers.tell()
 		}
 	}()
 	once := sync.OnceFunc(func() {

@@ -334,15 +334,18 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 		return 125, err.Error()
 	}
 	defer ended()
+	// Locked: who stops it now means the command, and not the start.
+	t.mu.Lock()
 	p, err := b.Start(spec, stdio)
+	if err == nil {
+		t.p = p
+		net.enter(p, t.source())
+	}
+	t.mu.Unlock()
 	if err != nil {
 		return 125, err.Error()
 	}
 	started()
-	net.enter(p, t.source())
-	t.mu.Lock()
-	t.p = p
-	t.mu.Unlock()
 	stop := context.AfterFunc(t.ctx, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()

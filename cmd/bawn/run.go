@@ -31,6 +31,7 @@ type runFlags struct {
 	profile     policy.Profile
 	noPrompt    bool
 	noEgress    bool
+	session     string          // the id of one, "none", or "" for the newest of the folder
 	command     session.Command // as it was given
 	terminal    *approval.TTY   // where questions are asked, once it is known
 }
@@ -73,6 +74,13 @@ func (f *runFlags) specs() []flagSpec {
 			return err
 		}},
 		flagSpec{name: "--no-egress", help: "no way to the network, not even to allowed hosts", on: func() { f.noEgress = true }},
+		flagSpec{name: "--session", arg: "ID|none", help: "the session to run it in (default: the newest\nwhose workspace holds the folder)", set: func(v string) error {
+			f.session = v
+			if v == "" {
+				return errors.New("the session's id is empty")
+			}
+			return nil
+		}},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
@@ -254,6 +262,11 @@ func without(env []string, name string) []string {
 func (f *runFlags) prepare(args []string) (*settings, error) {
 	if f.tier() != policy.Open && nested() {
 		return nil, errNested
+	}
+	if !open {
+		if code, ran := f.attach(); ran {
+			return code
+		}
 	}
 	s, err := f.load()
 	if err != nil {

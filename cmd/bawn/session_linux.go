@@ -13,6 +13,7 @@ import (
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
 	"bawn/internal/session"
+	"bawn/internal/session/attach"
 	"bawn/internal/session/launch"
 	"bawn/internal/shell/plain"
 )
@@ -89,6 +90,20 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		setup.SaveDenied = func(rule string) error { return config.SaveDenied(dir, rule) }
 	}
 	return session.New(setup)
+}
+
+// openSession makes the session of this folder, in which other processes can
+// run commands as well.
+func (f *runFlags) openSession(notice func(string)) (s *session.Session, end func() error, err error) {
+	if s, err = f.newSession(notice); err != nil {
+		return nil, nil, err
+	}
+	door, err := attach.Open(socketFolders(), s)
+	if err != nil {
+		notice(err.Error() + "; bawn run in other terminals runs by itself")
+		return s, s.Close, nil
+	}
+	return s, func() error { return errors.Join(door.Close(), s.Close()) }, nil
 }
 
 // newKeeper is what starts the keeper, where the launcher has one.

@@ -134,6 +134,21 @@ func run(ctx context.Context, o Options) (Result, error) {
 	return res, err
 }
 
+// Follow stands, as Run does in the foreground, for a command that another
+// process runs for this one.
+func Follow(stdio sandbox.Stdio, start func() (sandbox.Process, error)) (Result, error) {
+	r := runner{o: Options{Stdio: stdio, Foreground: true}, started: make(chan struct{}), signals: make(chan os.Signal, 32)}
+	watchSignals(r.signals)
+	p, err := start()
+	if err != nil {
+		return Result{}, err
+	}
+	defer p.Close()
+	r.p = p
+	defer func() { r.tty.close() }()
+	return r.loop(context.Background())
+}
+
 // Streams says which streams the command gets: the caller's, but no keyboard
 // that belongs to another job. Run applies it; whoever starts a stage ahead
 // must do so before. Applied twice it changes nothing.

@@ -602,7 +602,14 @@ func (s *Session) Stop(id int) error {
 
 // Signal, Ack and Kill are a client's word to its command.
 func (s *Session) Signal(id, sig int) {
-	s.with(id, func(p sandbox.Process) { _ = p.Signal(sig) })
+	switch unix.Signal(sig) {
+	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
+		if !s.with(id, func(p sandbox.Process) { _ = p.Signal(sig) }) {
+			s.Kill(id) // it has not begun
+		}
+	default:
+		s.with(id, func(p sandbox.Process) { _ = p.Signal(sig) })
+	}
 }
 
 func (s *Session) Ack(id int) { s.with(id, func(p sandbox.Process) { _ = p.Ack() }) }
@@ -616,16 +623,19 @@ func (s *Session) Kill(id int) {
 	}
 }
 
-func (s *Session) with(id int, f func(sandbox.Process)) {
+// with calls f with the process of a command, if it runs.
+func (s *Session) with(id int, f func(sandbox.Process)) bool {
 	s.mu.Lock()
 	t := s.task(id)
 	s.mu.Unlock()
 	if t == nil {
-		return
+		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.p != nil {
-		f(t.p)
+	if t.p == nil {
+		return false
 	}
+	f(t.p)
+	return true
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
+	"bawn/internal/session"
+	"bawn/internal/session/attach"
+)
+
+// socketFolders are where sessions of this user have their sockets.
+func socketFolders() []string { return attach.Folders(os.Getenv, trustState()) }
+
+// ownPolicy is the first flag by which the command has another policy than a
+// session's, "" if there is none. Airlock is what any session may give.
+func (f *runFlags) ownPolicy() string {
+	switch {
+	case f.bareMode || f.mode != policy.NoMode:
+		return "--sandbox"
+	case f.profile != policy.NoProfile:
+		return "--profile"
+	case len(f.publish) > 0:
+		return "--publish"
+	case f.allowWeaker:
+		return "--allow-weaker"
+	case f.noEgress:
+		return "--no-egress"
+	case f.noPrompt:
+		return "--no-prompt"
+	}
+	for _, s := range f.settings {
+		if s.Key != "sandbox.default_tier" {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// attach runs the command in a session of its folder, if there is one that may.
+func (f *runFlags) attach() (code int, ran bool) {
+	if f.session == "none" || f.hasShell && f.shell == "" {
+		return 0, false
+	}
+	folders := socketFolders()
+	if f.session == "" && !attach.Any(folders) {
+		return 0, false
+	}
+	dir, err := sandbox.Workspace(f.workspace)
+	if err != nil {
+		return 0, false // which the run itself says
+	}
+	if flag := f.ownPolicy(); flag != "" {
+		if f.session != "" {
+			return fail(&policy.RefusedError{What: "--session " + f.session, Why: "a session's commands run under its own policy, which " + flag + " is not", Lift: "leave out one of them"}), true
+		}
+		if id := attach.Find(folders, dir); id != "" && !f.quiet {
+			warn("%s is not the policy of session %s: this command runs beside it", flag, id)
+		}
+		return 0, false
+	}
+	if err := linux.CloseInherited(); err != nil {
+		return fail(err), true
+	}
+	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	tty := session.OneTerminal(stdio)
+	if stdio, err = session.Streams(stdio, tty, true); err != nil {
+		return fail(err), true
+	}
+	r := attach.Request{Command: f.command, Dir: dir, Env: commandEnv(f), TTY: tty, Tier: f.tier()}
+	var p *attach.Process
+	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
+		p, err = attach.Dial(folders, f.session, r, stdio, func(line string) {
+			if !f.quiet {
+				warn("%s", line)
+			}
+		})
+		return p, err
+	})
+	if errors.Is(err, attach.ErrNoSession) {
+		return 0, false
+	}
+	if err != nil {
+		return fail(err), true
+	}
+	res.Denials = p.Denials
+	if !f.quiet && res.Code != 0 {
+		printDenials(res)
+	}
+	if res.Reason != "" {
+		warn("%s", res.Reason)
+	}
+	return res.Code, true
+}

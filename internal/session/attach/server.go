@@ -1,0 +1,211 @@
+//go:build linux
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session"
+)
+
+// Door is where other processes come in to a session.
+type Door struct {
+	s      *session.Session
+	kind   session.TaskKind
+	within string // the folders in which commands may start
+	tier   policy.Tier
+	allow  func(fd int) bool
+
+	l      net.Listener
+	done   func() // when the listener is closed
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	room   chan struct{}
+}
+
+// maxClients bounds who is served at once.
+const maxClients = 256
+
+// Open makes the session's socket in the first of the folders that serves.
+func Open(folders []string, s *session.Session) (*Door, error) {
+	dir, err := makeFolder(folders)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := dir.listen(s.ID())
+	if err != nil {
+		dir.close()
+		return nil, err
+	}
+	d := &Door{s: s, kind: session.Attached, within: s.Workspace(), tier: policy.Guarded, allow: sameUser, done: func() {
+		_ = unix.Unlinkat(dir.fd, s.ID()+suffix, 0)
+		dir.close()
+	}}
+	if err := d.serve(os.NewFile(uintptr(fd), "session")); err != nil {
+		d.done()
+		return nil, err
+	}
+	return d, nil
+}
+
+// serve takes over a listening socket.
+func (d *Door) serve(f *os.File) error {
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return err
+	}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	d.l, d.room = l, make(chan struct{}, maxClients)
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.work.Go(d.accept)
+	return nil
+}
+
+// Close turns everybody away, and waits until the commands of those who came
+// in have ended.
+func (d *Door) Close() error {
+	d.cancel()
+	err := d.l.Close()
+	d.work.Wait()
+	if d.done != nil {
+		d.done()
+	}
+	return err
+}
+
+func (d *Door) accept() {
+	for {
+		c, err := d.l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptor left
+			select {
+			case <-d.ctx.Done():
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			continue
+		}
+		u, ok := c.(*net.UnixConn)
+		select {
+		case d.room <- struct{}{}:
+		default:
+			ok = false
+		}
+		if !ok {
+			c.Close()
+			continue
+		}
+		d.work.Go(func() {
+			defer func() { <-d.room }()
+			defer u.Close()
+			d.client(&wire{c: u})
+		})
+	}
+}
+
+// client serves one.
+func (d *Door) client(w *wire) {
+	raw, err := w.c.SyscallConn()
+	ours := false
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { ours = d.allow(int(fd)) })
+	}
+	if err != nil || !ours {
+		return
+	}
+	stop := context.AfterFunc(d.ctx, func() { w.c.Close() })
+	defer stop()
+	_ = w.c.SetReadDeadline(time.Now().Add(patience))
+	kind, body, files, err := w.receive(maxRequest, func(kind byte) int { return map[byte]int{msgRun: 3}[kind] })
+	if err != nil {
+		return
+	}
+	closeAll := sync.OnceFunc(func() {
+		for _, f := range files {
+			f.Close()
+		}
+	})
+	defer closeAll()
+	r := Request{Dir: string(body)}
+	if kind == msgRun {
+		r, err = decodeRequest(body)
+	}
+	if kind != msgRun && kind != msgWhere || err != nil {
+		_ = w.send(msgRefused, []byte("the request cannot be understood: is the session of another version?"))
+		return
+	}
+	dir, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil || !policy.Inside(dir, d.within) {
+		_ = w.send(msgOther, nil)
+		return
+	}
+	if _ = w.send(msgTaken, nil); kind == msgWhere {
+		return
+	}
+	_ = w.c.SetReadDeadline(time.Time{})
+	ended := make(chan struct{})
+	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind}, session.Client{
+		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.tier),
+		Notice: func(line string) { _ = w.send(msgNotice, []byte(line)) },
+		Event: func(ev sandbox.Event, denied []session.Denial) {
+			switch ev.Kind {
+			case sandbox.EventTTY:
+				_ = w.send(msgTTY, nil, ev.TTY)
+				ev.TTY.Close()
+			case sandbox.EventStarted:
+				closeAll() // else a reader of its output would not see the end
+				_ = w.send(msgStarted, nil)
+			case sandbox.EventStopped:
+				_ = w.send(msgStopped, []byte{byte(ev.Code)})
+			case sandbox.EventExited, sandbox.EventFailed:
+				body := ending{ev.Code, ev.Reason, denied}.encode()
+				if len(body) >= maxFrame {
+					body = ending{ev.Code, ev.Reason, nil}.encode()
+				}
+				_ = w.send(msgEnded, body)
+				close(ended)
+			}
+		},
+	})
+	if err != nil {
+		_ = w.send(msgRefused, []byte(err.Error()))
+		return
+	}
+	// Until the command has ended, or whoever it is for has.
+	d.listen(w, id)
+	d.s.Kill(id)
+	<-ended
+}
+
+// listen takes a client's messages until it is gone.
+func (d *Door) listen(w *wire, id int) {
+	for {
+		kind, body, _, err := w.receive(maxFrame, func(byte) int { return 0 })
+		switch {
+		case err != nil:
+			return
+		case kind == msgSignal && len(body) == 1:
+			d.s.Signal(id, int(body[0]))
+		case kind == msgAck && len(body) == 0:
+			d.s.Ack(id)
+		default:
+			return
+		}
+	}
+}

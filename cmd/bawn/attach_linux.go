@@ -41,6 +41,9 @@ func (f *runFlags) ownPolicy() string {
 
 // attach runs the command in a session of its folder, if there is one that may.
 func (f *runFlags) attach() (code int, ran bool) {
+	if nested() {
+		return f.attachInside()
+	}
 	if f.session == "none" || f.hasShell && f.shell == "" {
 		return 0, false
 	}
@@ -61,9 +64,42 @@ func (f *runFlags) attach() (code int, ran bool) {
 		}
 		return 0, false
 	}
+	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
+		return attach.Dial(folders, f.session, r, stdio, f.notice)
+	})
+}
+
+// attachInside asks the session in whose sandbox this process is, if it is in
+// one, for a sandbox beside it.
+func (f *runFlags) attachInside() (code int, ran bool) {
+	if f.ownPolicy() != "" || f.session != "" || f.hasShell && f.shell == "" {
+		return 0, false
+	}
+	if _, err := os.Lstat(sandbox.InnerSocket); err != nil {
+		return 0, false
+	}
+	dir, err := sandbox.Workspace(f.workspace)
+	if err != nil {
+		return fail(err), true
+	}
+	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
+		return attach.Inside(r, stdio, f.notice)
+	})
+}
+
+func (f *runFlags) notice(line string) {
+	if !f.quiet {
+		warn("%s", line)
+	}
+}
+
+// follow stands for a command that a session runs, unless there turns out to be
+// none.
+func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (*attach.Process, error)) (code int, ran bool) {
 	if err := linux.CloseInherited(); err != nil {
 		return fail(err), true
 	}
+	var err error
 	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	tty := session.OneTerminal(stdio)
 	if stdio, err = session.Streams(stdio, tty, true); err != nil {
@@ -72,11 +108,7 @@ func (f *runFlags) attach() (code int, ran bool) {
 	r := attach.Request{Command: f.command, Dir: dir, Env: commandEnv(f), TTY: tty, Tier: f.tier()}
 	var p *attach.Process
 	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
-		p, err = attach.Dial(folders, f.session, r, stdio, func(line string) {
-			if !f.quiet {
-				warn("%s", line)
-			}
-		})
+		p, err = dial(r, stdio)
 		return p, err
 	})
 	if errors.Is(err, attach.ErrNoSession) {

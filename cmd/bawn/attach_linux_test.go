@@ -20,7 +20,7 @@ import (
 // opened is a session in which bawn run of other processes runs.
 func opened(t *testing.T) (*sandboxtest.Box, *session.Session) {
 	t.Helper()
-	b := place(t)
+	b := room(t)
 	s, end, err := new(runFlags).openSession(func(line string) { t.Log("notice: " + line) })
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestRunBesideTheSession(t *testing.T) {
 // N7: a question of an attached run appears in the session, and its denials
 // are told where it was started.
 func TestN7_QuestionOfAnAttachedRun(t *testing.T) {
-	b := place(t)
+	b := room(t)
 	behindProxy(t)
 	s, end, err := new(runFlags).openSession(func(string) {})
 	if err != nil {

@@ -263,11 +263,6 @@ func (f *runFlags) prepare(args []string) (*settings, error) {
 	if f.tier() != policy.Open && nested() {
 		return nil, errNested
 	}
-	if !open {
-		if code, ran := f.attach(); ran {
-			return code
-		}
-	}
 	s, err := f.load()
 	if err != nil {
 		if nested() { // bawn's own files are hidden here
@@ -286,6 +281,11 @@ func (f *runFlags) prepare(args []string) (*settings, error) {
 
 // runArgs loads the configuration, builds the policy and runs.
 func runArgs(f *runFlags, args []string) int {
+	if f.tier() != policy.Open {
+		if code, ran := f.attach(); ran {
+			return code
+		}
+	}
 	s, err := f.prepare(args)
 	if err != nil {
 		return fail(err)

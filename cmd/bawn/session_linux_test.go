@@ -21,8 +21,8 @@ import (
 	"bawn/internal/session"
 )
 
-// place is a workspace and a home of a test's own, for this process as well.
-func place(t *testing.T) *sandboxtest.Box {
+// room is a workspace and a home of a test's own, for this process as well.
+func room(t *testing.T) *sandboxtest.Box {
 	t.Helper()
 	b := sandboxtest.New(t, "native")
 	run := filepath.Join(filepath.Dir(b.Home), "run")
@@ -102,7 +102,7 @@ func ended(t *testing.T, s *session.Session, id int) (session.Task, string) {
 
 // T3: the tier of a command is that of its start, and what it may do follows.
 func TestT3_TiersOfASession(t *testing.T) {
-	b := place(t)
+	b := room(t)
 	s := newTestSession(t, &runFlags{})
 	probe := `echo $BAWN_TIER; touch ` + b.Home + `/x 2>/dev/null && echo home; touch x && echo here`
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestT3_TiersOfASession(t *testing.T) {
 
 // T4: somebody else's file is neither read nor changed.
 func TestT4_UntrustedTierIsNotSaved(t *testing.T) {
-	b := place(t)
+	b := room(t)
 	const theirs = "[sandbox]\ndefault_tier = 'open'\n"
 	file := filepath.Join(b.Workspace, ".bawn", "config.toml")
 	sandboxtest.Write(t, file, theirs)
@@ -182,7 +182,7 @@ const fetch = "curl -sSp --max-time 60 http://new.test/"
 
 // N7: a connection is held while a person decides, and goes on.
 func TestN7_HeldConnectionOfASession(t *testing.T) {
-	place(t)
+	room(t)
 	behindProxy(t)
 	s := newTestSession(t, &runFlags{})
 	ask := func() (task int, q session.Question) {
@@ -243,7 +243,7 @@ func mustHost(t *testing.T, name string) policy.Host {
 // N9: a command that was started without an egress has none, and the ones
 // beside it have.
 func TestN9_WithoutEgress(t *testing.T) {
-	place(t)
+	room(t)
 	behindProxy(t)
 	s := newTestSession(t, &runFlags{})
 	if err := s.AllowHost("new.test", approval.Session); err != nil {
@@ -260,7 +260,7 @@ func TestN9_WithoutEgress(t *testing.T) {
 		t.Errorf("%+v, %q", task, out)
 	}
 	// Off by the settings, which says so.
-	place(t)
+	room(t)
 	behindProxy(t)
 	sandboxtest.Write(t, filepath.Join(os.Getenv("HOME"), ".config/bawn/config.toml"), "[sandbox.proxy]\nenabled = false\n")
 	off := newTestSession(t, &runFlags{})
@@ -274,7 +274,7 @@ func TestN9_WithoutEgress(t *testing.T) {
 
 // C5: a command that was refused a protected name is offered outside.
 func TestC5_OutsideOfASession(t *testing.T) {
-	b := place(t)
+	b := room(t)
 	if err := os.MkdirAll(filepath.Join(b.Workspace, ".git", "hooks"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func (s *screenOf) Drain(int) { <-s.done }
 
 // A foreground command has a terminal of its own, in a sandbox and outside.
 func TestForegroundTerminalOfASession(t *testing.T) {
-	place(t)
+	room(t)
 	s := newTestSession(t, &runFlags{})
 	for _, tier := range []policy.Tier{policy.Guarded, policy.Open} {
 		if _, err := s.SetTier(tier); err != nil {
@@ -372,7 +372,7 @@ func TestForegroundTerminalOfASession(t *testing.T) {
 // Commands end when they are told to, with all they started, and a command
 // that is not a program says so.
 func TestStopOfASession(t *testing.T) {
-	place(t)
+	room(t)
 	s := newTestSession(t, &runFlags{})
 	for _, tier := range []policy.Tier{policy.Guarded, policy.Open} {
 		if _, err := s.SetTier(tier); err != nil {

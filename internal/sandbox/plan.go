@@ -18,6 +18,8 @@ type Command struct {
 	TTY     bool
 	Net     Network
 	Set     []string // variables that the supervisor sets inside, over the caller's
+	// Inner is the host's socket that is shown at InnerSocket, "" for none.
+	Inner string
 }
 
 // Plan turns a policy and the facts of the host into the steps that build
@@ -30,6 +32,10 @@ func Plan(p policy.Policy, h Host, c Command) Spec {
 		scratch = pl.scratch()
 	}
 	pl.run()
+	if c.Inner != "" && pl.host.isDir("/run") {
+		pl.dirs("/run", policy.Parent(InnerSocket))
+		pl.add(Mount{Op: OpBind, Target: InnerSocket, Source: c.Inner})
+	}
 	pl.names(c.Net)
 	pl.skeletons()
 	pl.writable()

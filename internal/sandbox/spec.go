@@ -117,5 +117,8 @@ type Network struct {
 // ProxyAddr is where the egress listens inside.
 const ProxyAddr = "127.0.0.1:3128"
 
+// InnerSocket is where a command of a session asks for a sibling of its sandbox.
+const InnerSocket = "/run/bawn/inner.sock"
+
 // ResolverAddr is the sandbox's own name server.
 const ResolverAddr = "198.18.0.1"

@@ -78,6 +78,18 @@ type Asking struct {
 	Stays bool
 }
 
+// Sibling is what a command may ask of the session from inside its sandbox: a
+// sandbox beside its own that can do no more.
+type Sibling struct {
+	Tier     policy.Tier
+	NoEgress bool
+}
+
+// InnerSocket makes the socket by which a command asks. path is shown in its sandbox;
+// shown is to be called when it stands there, and end when the command has
+// ended, which ends its siblings.
+type InnerSocket func(Sibling) (path string, shown, end func(), err error)
+
 // Session runs many commands under one policy and supervises them. All methods
 // may be called at once.
 type Session struct {
@@ -100,6 +112,7 @@ type Session struct {
 	denials     int
 	policy      policy.Policy // of the tier, as it was settled last
 
+	inner    InnerSocket
 	watchers watchers
 }
 
@@ -124,6 +137,13 @@ func New(setup Setup) (*Session, error) {
 	}
 	s.lanes.s = s
 	return s, nil
+}
+
+// ServeInner lets commands that start from now on ask for siblings.
+func (s *Session) ServeInner(f InnerSocket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inner = f
 }
 
 // ID names the session among others of this user.

@@ -54,6 +54,7 @@ type task struct {
 	client *Client
 	out    *output
 	denied denials
+	shown  func() // when the sandbox stands; nil is nothing
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -216,12 +217,31 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	}
 	defer lane.close()
 	lane.net.describe(&spec)
+	defer t.siblings(p, &spec)()
 	held := newUnheld(sandbox.Unheld(p, host))
 	code, reason = t.drive(lane.backend, lane.net, sandbox.Plan(p, host, spec))
 	for _, n := range held.changed() {
 		t.notice(fmt.Sprintf("%s appeared or changed during %s, which had no name guard: %s; look at it before you go on", n.Path, t.info.Command, n.Rule.Text))
 	}
 	return code, reason
+}
+
+// siblings gives the command the way to ask for them. What is narrowed for one
+// kind of command has none: a sibling would not be.
+func (t *task) siblings(p policy.Policy, c *sandbox.Command) (end func()) {
+	t.s.mu.Lock()
+	inner := t.s.inner
+	t.s.mu.Unlock()
+	if inner == nil || p.Profile() != policy.NoProfile {
+		return func() {}
+	}
+	path, shown, end, err := inner(Sibling{Tier: t.info.Tier, NoEgress: t.start.NoEgress})
+	if err != nil {
+		t.notice("bawn run inside this command will refuse: " + err.Error())
+		return func() {}
+	}
+	c.Inner, t.shown = path, shown
+	return end
 }
 
 // runHost runs it with the user's own permissions.
@@ -395,6 +415,9 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 
 // steer acts on what concerns whoever the command stands for.
 func (t *task) steer(p sandbox.Process, ev sandbox.Event) error {
+	if ev.Kind == sandbox.EventStarted && t.shown != nil {
+		t.shown()
+	}
 	if t.client != nil {
 		t.client.Event(ev, nil)
 		return nil

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
 )
@@ -121,6 +123,30 @@ func Dial(folders []string, id string, r Request, stdio sandbox.Stdio, notice fu
 		return nil, fmt.Errorf("session %s: there is none with this id whose workspace holds %q", id, r.Dir)
 	}
 	return p, err
+}
+
+// Inside hands a command to the session in whose sandbox this process is. It
+// runs beside, in a sandbox that can do no more. ErrNoSession if there is no
+// way to ask.
+func Inside(r Request, stdio sandbox.Stdio, notice func(string)) (*Process, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, ErrNoSession
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: sandbox.InnerSocket}); err != nil {
+		unix.Close(fd)
+		return nil, ErrNoSession
+	}
+	w, err := wireOf(fd)
+	if err != nil {
+		return nil, ErrNoSession
+	}
+	p, err := ask(w, r, stdio, notice)
+	if err != nil {
+		w.c.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // ask sends the request and waits for whether it is taken.

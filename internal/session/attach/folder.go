@@ -33,21 +33,29 @@ const suffix = ".sock"
 
 // folder is an open one. Names in it are used by its descriptor, so that none
 // of its parents can be exchanged, and paths of any length fit a socket's name.
-type folder struct{ fd int }
+type folder struct {
+	fd   int
+	name string // real
+}
 
 // openFolder opens a folder that nobody but this user can have made: root would
 // otherwise follow where another user leads.
 func openFolder(path string) (folder, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return folder{-1}, &os.PathError{Op: "open", Path: path, Err: err}
+		return folder{fd: -1}, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
 		unix.Close(fd)
-		return folder{-1}, fmt.Errorf("%q is not a folder of this user alone (mode 0700)", path)
+		return folder{fd: -1}, fmt.Errorf("%q is not a folder of this user alone (mode 0700)", path)
 	}
-	return folder{fd}, nil
+	name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		unix.Close(fd)
+		return folder{fd: -1}, err
+	}
+	return folder{fd, name}, nil
 }
 
 // makeFolder makes the first of the folders that can be had.
@@ -68,7 +76,7 @@ func makeFolder(paths []string) (folder, error) {
 		}
 		err = e
 	}
-	return folder{-1}, fmt.Errorf("the session's socket: %w", err)
+	return folder{fd: -1}, fmt.Errorf("the session's socket: %w", err)
 }
 
 func (f folder) close() { unix.Close(f.fd) }
@@ -77,7 +85,10 @@ func (f folder) path(name string) string { return "/proc/self/fd/" + strconv.Ito
 
 // listen makes the socket. It has its name only when it answers: what refuses
 // under its own name is dead.
-func (f folder) listen(id string) (fd int, err error) {
+func (f folder) listen(id string) (fd int, err error) { return f.bind("."+id, id+suffix) }
+
+// bind makes a listening socket of one name that then has another.
+func (f folder) bind(hidden, name string) (fd int, err error) {
 	fail := func(err error) (int, error) {
 		unix.Close(fd)
 		return -1, fmt.Errorf("the session's socket: %w", err)
@@ -85,13 +96,12 @@ func (f folder) listen(id string) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return fail(err)
 	}
-	hidden := "." + id
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: f.path(hidden)}); err != nil {
 		return fail(err)
 	}
 	if err = unix.Fchmodat(f.fd, hidden, 0o600, 0); err == nil {
 		if err = unix.Listen(fd, 64); err == nil {
-			err = unix.Renameat(f.fd, hidden, f.fd, id+suffix)
+			err = unix.Renameat(f.fd, hidden, f.fd, name)
 		}
 	}
 	if err != nil {

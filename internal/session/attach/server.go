@@ -4,10 +4,12 @@ package attach
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,9 +24,8 @@ import (
 type Door struct {
 	s      *session.Session
 	kind   session.TaskKind
-	within string // the folders in which commands may start
-	tier   policy.Tier
-	allow  func(fd int) bool
+	within string          // the folders in which commands may start
+	most   session.Sibling // what a command may have
 
 	l      net.Listener
 	done   func() // when the listener is closed
@@ -48,7 +49,7 @@ func Open(folders []string, s *session.Session) (*Door, error) {
 		dir.close()
 		return nil, err
 	}
-	d := &Door{s: s, kind: session.Attached, within: s.Workspace(), tier: policy.Guarded, allow: sameUser, done: func() {
+	d := &Door{s: s, kind: session.Attached, within: s.Workspace(), most: session.Sibling{Tier: policy.Guarded}, done: func() {
 		_ = unix.Unlinkat(dir.fd, s.ID()+suffix, 0)
 		dir.close()
 	}}
@@ -56,7 +57,26 @@ func Open(folders []string, s *session.Session) (*Door, error) {
 		d.done()
 		return nil, err
 	}
+	s.ServeInner(func(of session.Sibling) (string, func(), func(), error) { return d.inner(dir, of) })
 	return d, nil
+}
+
+// inner makes the socket of one command: bound from outside, as pid 1 inside
+// need not know of it then, and without a name as soon as it stands inside, so
+// that nothing is left behind.
+func (d *Door) inner(dir folder, of session.Sibling) (path string, shown, end func(), err error) {
+	name := d.s.ID() + "-" + strings.ToLower(rand.Text()) + ".inner"
+	fd, err := dir.bind(name, name)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	forget := sync.OnceFunc(func() { _ = unix.Unlinkat(dir.fd, name, 0) })
+	one := &Door{s: d.s, kind: session.Inner, within: d.within, most: of, done: forget}
+	if err := one.serve(os.NewFile(uintptr(fd), "inner")); err != nil {
+		forget()
+		return "", nil, nil, err
+	}
+	return filepath.Join(dir.name, name), forget, func() { _ = one.Close() }, nil
 }
 
 // serve takes over a listening socket.
@@ -124,7 +144,7 @@ func (d *Door) client(w *wire) {
 	raw, err := w.c.SyscallConn()
 	ours := false
 	if err == nil {
-		err = raw.Control(func(fd uintptr) { ours = d.allow(int(fd)) })
+		err = raw.Control(func(fd uintptr) { ours = sameUser(int(fd)) })
 	}
 	if err != nil || !ours {
 		return
@@ -160,8 +180,8 @@ func (d *Door) client(w *wire) {
 	}
 	_ = w.c.SetReadDeadline(time.Time{})
 	ended := make(chan struct{})
-	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind}, session.Client{
-		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.tier),
+	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind, NoEgress: d.most.NoEgress}, session.Client{
+		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.most.Tier),
 		Notice: func(line string) { _ = w.send(msgNotice, []byte(line)) },
 		Event: func(ev sandbox.Event, denied []session.Denial) {
 			switch ev.Kind {

@@ -77,6 +77,39 @@ func TestInnerRun(t *testing.T) {
 	}
 }
 
+// A command can pass on what it has, and no more, whatever the session has
+// become meanwhile.
+func TestInnerRunIsNoWider(t *testing.T) {
+	b, s := opened(t)
+	behindProxy(t)
+	if err := s.SetPermission(policy.AutoMode); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetTier(policy.Airlock); err != nil {
+		t.Fatal(err)
+	}
+	wait := "while ! test -e go; do sleep 0.02; done; "
+	strict := started(t, s, wait+sandboxtest.Binary()+" run --tier guarded -c 'echo $BAWN_TIER'")
+	until(t, s, "start", func(st session.State) bool { return find(st, strict).Tier == policy.Airlock })
+	if _, err := s.SetTier(policy.Guarded); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AllowHost("new.test", approval.Session); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := s.Start(session.Start{Text: sandboxtest.Binary() + " run -c '" + fetch + "'", Kind: session.Background, NoEgress: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sandboxtest.Write(t, filepath.Join(b.Workspace, "go"), "")
+	if task, out := ended(t, s, strict); out != "airlock\n" || task.Code != 0 {
+		t.Errorf("%+v, %q", task, out)
+	}
+	if task, out := ended(t, s, alone); task.Code == 0 || strings.Contains(out, "hello") {
+		t.Errorf("%+v, %q", task, out)
+	}
+}
+
 // What a command asks for is a question, which it cannot answer; without a
 // session there is nobody to ask for anything.
 func TestInnerRunIsAsked(t *testing.T) {

@@ -80,8 +80,8 @@ func TestInnerRun(t *testing.T) {
 // A command can pass on what it has, and no more, whatever the session has
 // become meanwhile.
 func TestInnerRunIsNoWider(t *testing.T) {
-	b, s := opened(t)
 	behindProxy(t)
+	b, s := opened(t)
 	if err := s.SetPermission(policy.AutoMode); err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +106,9 @@ func TestInnerRunIsNoWider(t *testing.T) {
 		t.Errorf("%+v, %q", task, out)
 	}
 	if task, out := ended(t, s, alone); task.Code == 0 || strings.Contains(out, "hello") {
+		t.Errorf("%+v, %q", task, out)
+	}
+	if task, out := within(t, s, "BAWN run -c '"+fetch+"'"); task.Code != 0 || out != "hello\n" { // the twin
 		t.Errorf("%+v, %q", task, out)
 	}
 }

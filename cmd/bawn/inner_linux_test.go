@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
@@ -144,9 +145,14 @@ func TestInnerRunEndsWithItsCommand(t *testing.T) {
 	}
 	id := started(t, s, sandboxtest.Binary()+" run -c 'echo up; exec sleep 600'")
 	until(t, s, "output", func(session.State) bool { out, _ := s.Output(id, 10); return string(out) == "up\n" })
-	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bawn", "*"))
-	if err != nil || len(left) != 1 {
-		t.Errorf("%q, %v", left, err)
+	for end := time.Now().Add(sandboxtest.Limit); ; time.Sleep(time.Millisecond) { // the start is told after the first output
+		left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bawn", "*"))
+		if err == nil && len(left) == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%q, %v", left, err)
+		}
 	}
 	if err := s.Stop(id); err != nil {
 		t.Fatal(err)

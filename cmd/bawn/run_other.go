@@ -9,6 +9,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session"
 	"bawn/internal/session/launch"
 )
 
@@ -36,10 +37,10 @@ type program struct{}
 func (*program) close() {}
 
 // decide says what becomes of the command, as runSandboxed does.
-func (f *runFlags) decide(facts launch.Facts) (launch.Outcome, *program) {
+func (f *runFlags) decide(facts launch.Facts) (session.Outcome, *program) {
 	if facts.Policy.Sandboxed() {
 		err := sandbox.NoBackend(runtime.GOOS)
-		return launch.Outcome{Decision: policy.Decision{Rule: policy.Rule{ID: "sandbox:none", Text: err.Error(), Lift: unavailableHint()}}}, nil
+		return session.Outcome{Decision: policy.Decision{Rule: policy.Rule{ID: "sandbox:none", Text: err.Error(), Lift: unavailableHint()}}}, nil
 	}
 	return launch.Decide(f.command, facts), nil
 }

@@ -38,6 +38,9 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err := linux.CloseInherited(); err != nil {
 		return nil, err
 	}
+	for _, line := range s.config.Warnings() {
+		notice(line)
+	}
 	guard := canGuard(f, s)
 	way, err := f.egress(s)
 	if err != nil {

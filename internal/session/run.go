@@ -123,12 +123,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
 	for i := range res.Denials {
-		// The guard knows no origins; the policy does.
-		if d := &res.Denials[i]; d.Path != "" && d.Rule.Origin == (policy.Origin{}) {
-			if rule := o.Policy.Files().Lookup(d.Path); rule.IsSetting() && rule.Rule().ID == d.Rule.ID {
-				d.Rule = rule.Rule()
-			}
-		}
+		res.Denials[i].origin(o.Policy)
 	}
 	res.Watched, res.Lost = r.names.watched, r.lost
 	return res, err

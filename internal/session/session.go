@@ -110,6 +110,7 @@ type Session struct {
 	connections connections
 	denied      denials
 	denials     int
+	lost        []string      // see task.lose
 	policy      policy.Policy // of the tier, as it was settled last
 
 	inner    InnerSocket

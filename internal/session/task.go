@@ -54,7 +54,8 @@ type task struct {
 	client *Client
 	out    *output
 	denied denials
-	shown  func() // when the sandbox stands; nil is nothing
+	shown  func()        // when the sandbox stands; nil is nothing
+	policy policy.Policy // under which it runs
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -186,7 +187,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if t.outside { // as a person just said of this one
 		return t.runHost(spec, "")
 	}
-	who.Policy = p
+	who.Policy, t.policy = p, p
 	out := s.setup.Decide(t.command(), who)
 	if out.Place == Nowhere {
 		return 125, said(out.Decision)
@@ -405,6 +406,12 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 			net.connected(ev)
 		case sandbox.EventName:
 			t.named(ev.Name)
+		case sandbox.EventNotice:
+			for line := range strings.Lines(ev.Reason) {
+				t.notice(strings.TrimSuffix(line, "\n"))
+			}
+		case sandbox.EventLost:
+			t.lose(ev.Reason)
 		default:
 			if err := t.steer(p, ev); err != nil {
 				return 125, err.Error()
@@ -446,8 +453,23 @@ func (t *task) named(e *sandbox.NameEvent) {
 		if e.Reason != "" {
 			d.Rule.Text = e.Reason
 		}
+		d.origin(t.policy)
 		t.s.deny(t.info.ID, d)
 		t.s.watchers.tell()
+	}
+}
+
+// lose tells, once in a session, of a cache folder that is not there outside.
+func (t *task) lose(folder string) {
+	s := t.s
+	s.mu.Lock()
+	known := slices.Contains(s.lost, folder) || len(s.lost) >= maxDenials
+	if !known {
+		s.lost = append(s.lost, folder)
+	}
+	s.mu.Unlock()
+	if !known {
+		t.notice("a cache folder that does not exist outside is kept for this command alone; to keep it from now on: " + plain.Quote([]string{"mkdir", "-p", folder}))
 	}
 }
 

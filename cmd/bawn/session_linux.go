@@ -8,7 +8,6 @@ import (
 
 	"bawn/internal/config"
 	"bawn/internal/config/trust"
-	"bawn/internal/frontend/tui"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
@@ -17,8 +16,6 @@ import (
 	"bawn/internal/session/launch"
 	"bawn/internal/shell/plain"
 )
-
-var _ tui.Session = (*session.Session)(nil)
 
 // newSession makes the session of this folder: the configuration is read once,
 // and whatever the workspace says later waits for the next session. notice

@@ -16,10 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/approval"
+	"bawn/internal/frontend/tui"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox/sandboxtest"
 	"bawn/internal/session"
 )
+
+var _ tui.Session = (*session.Session)(nil)
 
 // room is a workspace and a home of a test's own, for this process as well.
 func room(t *testing.T) *sandboxtest.Box {

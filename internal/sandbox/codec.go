@@ -54,7 +54,7 @@ func MarshalSpec(s Spec) ([]byte, error) {
 	num(len(s.Mounts))
 	for _, m := range s.Mounts {
 		num(int(m.Op))
-		num(flag(m.Write, 1) | flag(m.Dir, 2) | flag(m.Try, 4) | flag(m.Lost, 8))
+		num(flag(m.Write, 1) | flag(m.Dir, 2) | flag(m.Try, 4) | flag(m.Lost, 8) | flag(m.Kept, 16))
 		num(int(m.Mode))
 		str(m.Target)
 		str(m.Source)
@@ -108,8 +108,8 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 	s.Mounts = make([]Mount, 0, min(n, 4096))
 	for i := 0; i < n && !d.bad; i++ {
 		m := Mount{Op: Op(d.num(int(OpLayer)))}
-		f := d.num(15)
-		m.Write, m.Dir, m.Try, m.Lost = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
+		f := d.num(31)
+		m.Write, m.Dir, m.Try, m.Lost, m.Kept = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
 		m.Mode = uint32(d.num(0o7777))
 		m.Target = d.str()
 		m.Source = d.str()

@@ -26,9 +26,10 @@ type Command struct {
 // the sandbox. It is pure: the same input gives the same Spec on any system.
 func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
-	pl.temp(p.Temp())
+	alone := p.Profile() == policy.ScratchProfile // it shares no temp: only its folder is to be written
+	pl.temp(p.Temp(), alone)
 	scratch := ""
-	if p.Profile() == policy.ScratchProfile {
+	if alone {
 		scratch = pl.scratch()
 	}
 	pl.run()
@@ -123,7 +124,7 @@ type planner struct {
 
 func (pl *planner) add(m Mount) { pl.out = append(pl.out, m) }
 
-func (pl *planner) temp(mode policy.TempMode) {
+func (pl *planner) temp(mode policy.TempMode, alone bool) {
 	for _, d := range []string{"/tmp", "/var/tmp"} {
 		if !pl.host.isDir(d) {
 			continue
@@ -131,7 +132,7 @@ func (pl *planner) temp(mode policy.TempMode) {
 		if mode == policy.HostTemp {
 			pl.add(Mount{Op: OpBind, Target: d, Source: d, Write: true, Dir: true})
 		} else {
-			pl.add(Mount{Op: OpTmpfs, Target: d, Mode: 0o1777})
+			pl.add(Mount{Op: OpTmpfs, Target: d, Mode: 0o1777, Kept: !alone})
 		}
 	}
 }

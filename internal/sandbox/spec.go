@@ -60,6 +60,7 @@ type Mount struct {
 	Mode  uint32
 	Write bool // OpBind, OpPin: writable
 	Dir   bool // OpBind, OpPin, OpMask: Target is a folder
+	Kept  bool // OpTmpfs: a Keeper shows the session's own temp here instead
 	// Lost, of an OpTmpfs: it stands for a folder that the host does not have,
 	// and the supervisor is told if the command left anything in it.
 	Lost bool

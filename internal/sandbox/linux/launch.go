@@ -52,19 +52,7 @@ type Backend struct {
 // Start implements sandbox.Backend.
 func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	defer b.Early.Close() // unless it was taken: a stage that nobody describes would wait on
-	if len(spec.Args) == 0 || spec.Args[0] == "" {
-		return nil, errors.New("no command given")
-	}
-	if n := len(spec.Net.Local); n > stage.MaxLocal {
-		return nil, fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
-	}
-	if err := CheckLimits(); err != nil {
-		return nil, err
-	}
-	if err := makeStores(spec.Mounts); err != nil {
-		return nil, err
-	}
-	data, err := sandbox.MarshalSpec(spec)
+	data, err := encode(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +75,35 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	return p, err
 }
 
-// process is a sandbox started by either launcher.
+// encode writes what a stage is told, once it is clear that one can start and
+// what it needs is there.
+func encode(spec sandbox.Spec) ([]byte, error) {
+	if len(spec.Args) == 0 || spec.Args[0] == "" {
+		return nil, errors.New("no command given")
+	}
+	if err := checkLocal(spec.Net.Local); err != nil {
+		return nil, err
+	}
+	if err := CheckLimits(); err != nil {
+		return nil, err
+	}
+	if err := makeStores(spec.Mounts); err != nil {
+		return nil, err
+	}
+	return sandbox.MarshalSpec(spec)
+}
+
+func checkLocal(ports []uint16) error {
+	if n := len(ports); n > stage.MaxLocal {
+		return fmt.Errorf("%d local ports are let in: at most %d can be", n, stage.MaxLocal)
+	}
+	return nil
+}
+
+// process is a sandbox started by either launcher, or by a keeper.
 type process struct {
 	pid     int // of the launcher's child: pid 1 itself, or bwrap
+	kept    int // pidfd of pid 1, which is a keeper's child, or 0
 	control int
 	spec    int      // the Spec file, until it is described
 	stderr  *os.File // bwrap's own messages
@@ -109,6 +123,7 @@ type process struct {
 // child describes the launcher's process.
 type child struct {
 	mechanism Launcher
+	role      string // what it is started as (stage.Mark), if not mechanism's stage
 	path      string
 	args      []string
 	files     []uintptr // from descriptor 0; the control and Spec slots are filled in
@@ -164,13 +179,11 @@ func (c child) fork() (*process, error) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	c.files[stage.ControlFD], c.files[stage.SpecFD] = uintptr(pair[1]), uintptr(spec)
-	for len(c.files) < c.room-1 {
-		c.files = append(c.files, ^uintptr(0)) // none
+	c.files = stage.Widen(c.files, c.room, uintptr(pair[1]))
+	if c.role == "" {
+		c.role = string(c.mechanism)
 	}
-	if len(c.files) < c.room {
-		c.files = append(c.files, uintptr(pair[1])) // closed by the stage
-	}
-	mark := stage.Mark{Launcher: string(c.mechanism), UID: os.Getuid(), GID: os.Getgid()}
+	mark := stage.Mark{Launcher: c.role, UID: os.Getuid(), GID: os.Getgid()}
 	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
 		Env:   []string{stage.EnvMark + "=" + mark.String()},
 		Files: c.files,
@@ -245,17 +258,25 @@ func (p *process) await(mechanism Launcher) error {
 			reason = "ended before the boundary stood"
 		}
 		_ = p.Close()
+		if p.kept != 0 { // the mechanism has worked before
+			return fmt.Errorf("%s: the sandbox %s", mechanism, reason)
+		}
 		return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: reason}
 	case ev.Kind == eventReady && ev.Reason != "":
 		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: ev.Reason})
 	case ev.Kind == sandbox.EventFailed:
 		_ = p.Close()
-		if ev.Code == stage.CodeUnavailable {
-			return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: ev.Reason}
-		}
-		return errors.New(ev.Reason)
+		return failed(ev, mechanism)
 	}
 	return nil
+}
+
+// failed is the error that a message of failure stands for.
+func failed(ev sandbox.Event, mechanism Launcher) error {
+	if ev.Code == stage.CodeUnavailable {
+		return &sandbox.Unavailable{Mechanism: string(mechanism), Reason: ev.Reason}
+	}
+	return errors.New(ev.Reason)
 }
 
 // Next implements sandbox.Process.
@@ -274,19 +295,28 @@ func (p *process) read() (sandbox.Event, error) {
 	if p.closed {
 		return sandbox.Event{}, os.ErrProcessDone
 	}
+	msg, oob, err := receive(p.control)
+	if err != nil {
+		return sandbox.Event{}, errors.New("the sandbox ended without a word")
+	}
+	return p.decode(msg, oob)
+}
+
+// receive reads one message from a control socket.
+func receive(control int) (msg, oob []byte, err error) {
 	buf := make([]byte, 8<<10)
-	oob := make([]byte, unix.CmsgSpace(4*(stage.MaxLocal+16)))
+	oob = make([]byte, unix.CmsgSpace(4*(stage.MaxLocal+16)))
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(p.control, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err := unix.Recvmsg(control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		// A stage that ends with signals unread resets the connection, which is
 		// told before its last words are.
 		if err == unix.EINTR || err == unix.ECONNRESET {
 			continue
 		}
-		if err != nil || n == 0 {
-			return sandbox.Event{}, errors.New("the sandbox ended without a word")
+		if err == nil && n == 0 {
+			err = unix.EPIPE
 		}
-		return p.decode(buf[:n], oob[:oobn])
+		return buf[:max(n, 0)], oob[:max(oobn, 0)], err
 	}
 }
 
@@ -316,13 +346,26 @@ func (p *process) Ack() error { return p.tell(stage.MsgTTY) }
 func (p *process) Kill() {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if !p.reaped {
+	switch {
+	case p.reaped:
+	case p.kept != 0:
+		_ = unix.PidfdSendSignal(p.kept, unix.SIGKILL, nil, 0)
+	default:
 		_ = unix.Kill(p.pid, unix.SIGKILL)
 	}
 }
 
 // Wait implements sandbox.Process. The pid stays taken until Close.
 func (p *process) Wait() {
+	if p.kept != 0 {
+		p.mu.RLock()
+		reaped := p.reaped
+		p.mu.RUnlock()
+		if !reaped {
+			waitKept(p.kept)
+		}
+		return
+	}
 	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
@@ -341,6 +384,11 @@ func (p *process) Close() error {
 	p.Wait() // Kill may end it meanwhile
 	p.mu.Lock()
 	p.reaped = true
+	if p.kept != 0 {
+		unix.Close(p.kept)
+		p.mu.Unlock()
+		return nil
+	}
 	var st unix.WaitStatus
 	for {
 		if _, err := unix.Wait4(p.pid, &st, 0, nil); err != unix.EINTR {

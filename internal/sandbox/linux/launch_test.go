@@ -12,6 +12,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/stage"
 )
 
 // shell is a sandbox that runs a line of shell text, and its streams.
@@ -173,7 +174,7 @@ func TestRoomIsWithinTheLimit(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: c.limit, Max: old.Max}); err != nil {
 			t.Fatal(err)
 		}
-		if got := room(100); got != c.want {
+		if got := stage.Room(100); got != c.want {
 			t.Errorf("room for %d with a limit of %d, want %d", got, c.limit, c.want)
 		}
 		spec, _, _, stdio := shell(t, "exit 3")

@@ -5,27 +5,14 @@ package linux
 import (
 	"os"
 	"runtime"
-	"slices"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/stage"
 )
 
-// stageCaps are what the stage needs inside its own user namespace to map
-// its ids and build the boundary; the command gets none. They are ambient
-// because an exec by a user other than 0 would lose them.
-var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE}
-
-// layerCap is one more where there are layers: the kernel's overlay works with
-// the rights of whoever mounts it, in folders of mode 0 that it makes. The
-// guard's threads drop it like the rest.
-const layerCap = unix.CAP_DAC_OVERRIDE
-
-// forkNative clones this program into new namespaces. The stage maps the ids
-// itself, so that the clone can share memory until its exec: a copy of this
-// process's page tables would cost more than the namespaces.
+// forkNative clones this program into new namespaces.
 func forkNative(tty bool, stdio sandbox.Stdio, folders int, layers bool) <-chan forked {
 	files, done, err := standardFiles(tty, stdio)
 	if err != nil {
@@ -33,37 +20,14 @@ func forkNative(tty bool, stdio sandbox.Stdio, folders int, layers bool) <-chan 
 		out <- forked{err: err}
 		return out
 	}
-	caps := stageCaps
-	if layers {
-		caps = append(slices.Clone(caps), layerCap)
-	}
 	return fork(child{
 		mechanism: Native,
 		path:      "/proc/self/exe",
 		args:      []string{"bawn: sandbox"},
 		files:     append(files, make([]uintptr, 2)...),
-		room:      room(folders),
-		sys: &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-				unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-			AmbientCaps: caps,
-			Setsid:      true,
-			Pdeathsig:   syscall.SIGKILL,
-		},
+		room:      stage.Room(folders),
+		sys:       stage.Cloned(stage.Apart|unix.CLONE_NEWNET, stage.LayerCaps(layers)...),
 	}, done)
-}
-
-// room is the number of descriptors that the stage's table is made for, where
-// it holds so many folders beside its own. The kernel lets a process with
-// threads enlarge it only when every CPU has passed by, which takes 10 ms; the
-// child that calls exec has none yet. One number above 64 makes room for 128.
-func room(folders int) int {
-	n := 65 + folders
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < uint64(2*n) { // fork needs some above
-		return 0
-	}
-	return n
 }
 
 // Early is a native stage that starts up while its sandbox is still being

@@ -25,8 +25,11 @@ func (p *process) Owner(peer netip.AddrPort) (pid int, command string) {
 	if p.reaped {
 		return 0, ""
 	}
-	root := "/proc/" + strconv.Itoa(p.pid)
 	inside := p.pid
+	if p.kept != 0 {
+		inside = pidOf(p.kept)
+	}
+	root := "/proc/" + strconv.Itoa(inside)
 	if c := children(p.pid); p.bwrap && len(c) > 0 {
 		inside = c[0] // bubblewrap itself stays outside
 		root = "/proc/" + strconv.Itoa(inside)

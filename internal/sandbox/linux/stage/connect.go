@@ -8,29 +8,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connectInside answers the supervisor's MsgConnect: what waits outside for a
-// published port gets a socket of this network namespace, connected to the
-// port on one of the two loopbacks.
-func connectInside(port uint16) {
+// connectInside answers a MsgConnect on this control socket: what waits outside
+// for a published port gets a socket of this network namespace, connected to
+// the port on one of the two loopbacks.
+func connectInside(control int, port uint16) {
 	fd, err := dialLoopback(unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
 	if err != nil {
 		var err6 error
 		fd, err6 = dialLoopback(unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}})
 		if err6 != nil {
-			refuse(port, err)
+			refuse(control, port, err)
 			return
 		}
 	}
 	defer unix.Close(fd)
 	// The command can exhaust what its user may have on the way
 	// (ETOOMANYREFS). The supervisor counts answers: each request gets one.
-	if err := unix.Sendmsg(ControlFD, []byte{MsgConnect}, unix.UnixRights(fd), nil, 0); err != nil {
-		refuse(port, err)
+	if err := unix.Sendmsg(control, []byte{MsgConnect}, unix.UnixRights(fd), nil, 0); err != nil {
+		refuse(control, port, err)
 	}
 }
 
-func refuse(port uint16, err error) {
-	_ = send(MsgConnect, fmt.Appendf(nil, "port %d inside: %v", port, err)...)
+func refuse(control int, port uint16, err error) {
+	_ = sendTo(control, MsgConnect, fmt.Appendf(nil, "port %d inside: %v", port, err)...)
 }
 
 // dialLoopback does not wait: on loopback a connection is there, refused, or

@@ -28,6 +28,8 @@ type builder struct {
 	dev     [len(devNodes)]int // clones of the host's device nodes
 	pool    pool               // writable folders: temp, shared memory, caches of one run
 	frame   pool               // folders that are read-only once filled, and the stubs of masks
+	kept    map[string]int     // place of the session's temp → its mount, not yet attached
+	roots   map[string]int     // mount point in the session's temp → the mount there
 }
 
 var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
@@ -54,14 +56,15 @@ func stepError(m sandbox.Mount, err error) error {
 
 // build carries out the steps. Any failure ends the run: a half-made
 // boundary is none. While all files of the host are still there, and none is
-// writable, it calls visible. notes are lines about what could be made only
-// in part.
-func build(mounts []sandbox.Mount, visible func() error) (notes []byte, err error) {
+// writable, it calls visible. kept is shown in the place of temps of that name.
+// notes are lines about what could be made only in part.
+func build(mounts []sandbox.Mount, kept map[string]int, visible func() error) (notes []byte, err error) {
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
 		trees: map[int]int{}, old: map[string]int{}, own: map[string]int{}, made: map[string]bool{"/": false},
 		content: map[string]content{}, plain: map[string]error{},
+		kept: kept, roots: map[string]int{},
 	}
 	if err := b.collect(mounts); err != nil {
 		return nil, err
@@ -237,8 +240,7 @@ func (b *builder) step(i int, m sandbox.Mount) error {
 	case sandbox.OpReplace:
 		return b.replace(m)
 	case sandbox.OpSeal:
-		attr := unix.MountAttr{Attr_set: attrRO}
-		return mountSetattr(unix.AT_FDCWD, m.Target, 0, attr)
+		return b.seal(m)
 	case sandbox.OpProc:
 		return mountProc()
 	case sandbox.OpDev:
@@ -254,17 +256,62 @@ func (b *builder) attach(tree int, target string, dir bool) error {
 		return err
 	}
 	defer closeFD(at)
-	return moveTo(tree, at)
+	return b.cover(tree, at, target)
+}
+
+// cover moves a detached tree onto the object at, which target led to.
+func (b *builder) cover(tree, at int, target string) error {
+	if err := moveTo(tree, at); err != nil {
+		return err
+	}
+	return b.hold(tree, target)
 }
 
 func moveTo(tree, at int) error {
 	return moveMount(tree, at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
+// hold keeps hold of a mount in the session's temp: another command may put
+// other folders in the place of those above it at any time, and what protects
+// names in the mount must not land there.
+func (b *builder) hold(tree int, target string) error {
+	for temp := range b.kept {
+		if target == temp || !policy.Inside(target, temp) {
+			continue
+		}
+		fd, err := unix.FcntlInt(uintptr(tree), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			return err
+		}
+		if old, ok := b.roots[target]; ok {
+			closeFD(old)
+		}
+		b.roots[target] = fd
+	}
+	return nil
+}
+
+// open opens a path of the sandbox as an object, refusing links on the way,
+// from the deepest mount on the way that is held.
+func (b *builder) open(path string) (int, error) {
+	if len(b.roots) == 0 {
+		return openPath(unix.AT_FDCWD, path)
+	}
+	if root, ok := b.roots[path]; ok {
+		return unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 3)
+	}
+	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
+		if root, ok := b.roots[d]; ok {
+			return openPath(root, path[len(d)+1:])
+		}
+	}
+	return openPath(unix.AT_FDCWD, path)
+}
+
 // target opens a mount point; where it does not exist it is made, but only
 // in a tmpfs of the sandbox's own, never in a tree of the host.
 func (b *builder) target(path string, dir bool) (int, error) {
-	fd, err := openPath(unix.AT_FDCWD, path)
+	fd, err := b.open(path)
 	if err != unix.ENOENT || !b.ours(path) {
 		return fd, err
 	}
@@ -307,11 +354,14 @@ func makeEntry(parent int, name string, dir bool) error {
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func (b *builder) tmpfs(m sandbox.Mount) error {
-	tree, err := b.pool.folder(m.Mode)
-	if err != nil {
-		return err
+	tree, ok := b.kept[m.Target]
+	if !ok || !m.Kept {
+		var err error
+		if tree, err = b.pool.folder(m.Mode); err != nil {
+			return err
+		}
+		defer closeFD(tree)
 	}
-	defer closeFD(tree)
 	if err := b.attach(tree, m.Target, true); err != nil {
 		return err
 	}

@@ -18,33 +18,47 @@ import (
 // the kernel's part, which waits for the other network namespaces of the
 // machine, goes on beside the mounts until the result is asked for.
 func network(n sandbox.Network, capable bool) (result func() error) {
-	plan := netns.Open(netns.Config{Capable: capable && n.Transparent, Ports: n.Local})
+	plan := openNetwork(n, capable)
 	done := make(chan error, 1)
-	go func() { done <- makeNetwork(plan, n, capable) }()
+	go func() {
+		set, err := makeNetwork(plan, n, capable)
+		if err == nil && n.Proxy {
+			err = handOver(ControlFD, set)
+		}
+		set.Close()
+		done <- err
+	}()
 	return func() error { return <-done }
 }
 
-func makeNetwork(plan netns.Plan, n sandbox.Network, capable bool) error {
+func openNetwork(n sandbox.Network, capable bool) netns.Plan {
+	return netns.Open(netns.Config{Capable: capable && n.Transparent, Ports: n.Local})
+}
+
+func makeNetwork(plan netns.Plan, n sandbox.Network, capable bool) (netns.Set, error) {
 	if capable && !n.Transparent {
 		if err := netns.Loopback(); err != nil {
-			return err
+			return netns.Set{}, err
 		}
 	}
 	if !n.Proxy {
-		return nil
+		return netns.Set{}, nil
 	}
 	set, err := plan.Make()
 	if err != nil {
-		return fmt.Errorf("make the network: %w", err)
+		return netns.Set{}, fmt.Errorf("make the network: %w", err)
 	}
-	defer set.Close()
 	if !n.Transparent {
 		set.Lacking = nil // nobody asked for more
 	}
+	return set, nil
+}
+
+func handOver(control int, set netns.Set) error {
 	kinds, fds := set.Message()
 	msg := append([]byte{MsgNetwork, byte(len(fds))}, kinds...)
 	msg = append(msg, strings.Join(set.Lacking, "\n")...)
-	if err := unix.Sendmsg(ControlFD, msg, unix.UnixRights(fds...), nil, 0); err != nil {
+	if err := unix.Sendmsg(control, msg, unix.UnixRights(fds...), nil, 0); err != nil {
 		return fmt.Errorf("hand over the network: %w", err)
 	}
 	return nil

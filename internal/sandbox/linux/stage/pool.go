@@ -20,7 +20,7 @@ type pool struct {
 // makePools makes the writable pool, bounded in size and inodes, and the
 // frame with what masks show: a folder and a file that nobody may open.
 func (b *builder) makePools() (err error) {
-	if b.pool, err = newPool("50%"); err != nil {
+	if b.pool, err = newPool(tempSize); err != nil {
 		return err
 	}
 	if b.frame, err = newPool("16m"); err != nil {
@@ -31,6 +31,9 @@ func (b *builder) makePools() (err error) {
 	}
 	return mkfile(b.frame.dir, "f", 0)
 }
+
+// tempSize bounds what can be written to the private temp: half of the memory.
+const tempSize = "50%"
 
 // newPool mounts a tmpfs at /dev. size is tmpfs's own option; the number of
 // inodes is bounded too, since each costs kernel memory.

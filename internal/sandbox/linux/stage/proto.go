@@ -17,6 +17,10 @@ const (
 	SpecFD    = 4 // memfd with the Spec
 	StdioFD   = 5 // bwrap only: the command's three streams, since bwrap has its own
 	ExeFD     = 8 // bwrap only: this program
+
+	// Kept only: mounts of the session's temp, for /tmp and /var/tmp.
+	TempFD    = 5
+	VarTempFD = 6
 )
 
 // EnvMark is the one variable the stage starts with; its value is a Mark.
@@ -24,6 +28,8 @@ const (
 	EnvMark = "BAWN_STAGE"
 	Native  = "native"
 	Bwrap   = "bwrap"
+	Keeper  = "keeper" // no stage: what the commands of a session share
+	Kept    = "kept"   // a stage that the keeper started ahead
 )
 
 // Mark tells the stage how it was started.
@@ -59,8 +65,20 @@ const (
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
-	MsgSpec    = 'D' // supervisor: the Spec file is complete
+	MsgSpec    = 'D' // supervisor: the Spec file is complete; to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
+
+	// To the keeper. MsgNetwork comes with the socket on which that network is
+	// answered for from then on: a byte of NetProxy and NetTransparent, two
+	// bytes for each local port. There MsgConnect is as above, and each request
+	// gets one answer: itself or MsgFailed.
+	MsgFork = 'F' // two bytes: writable folders to make room for; keeper: a stage's control socket and pidfd
+)
+
+// Bits of MsgNetwork to the keeper.
+const (
+	NetProxy       = 1
+	NetTransparent = 2
 )
 
 // MaxLocal bounds Spec.Net.Local: one packet carries at most 253 descriptors

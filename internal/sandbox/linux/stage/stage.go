@@ -31,8 +31,11 @@ func init() {
 	}
 	Prefault(384 << 10)
 	runtime.LockOSThread()
-	if mark.Launcher == Landlock {
+	switch mark.Launcher {
+	case Landlock:
 		os.Exit(runWeaker())
+	case Keeper:
+		os.Exit(runKeeper(mark))
 	}
 	os.Exit(run(mark))
 }
@@ -45,28 +48,40 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 
-func run(mark Mark) int {
-	if mark.Launcher == Native {
+// begin gives this process its ids, takes it out of the command's sight and
+// ties it to its parent.
+func begin(mark Mark) error {
+	if mark.Launcher != Bwrap {
 		// First, while /proc/self still belongs to this user.
 		if err := mapIDs(mark); err != nil {
-			return report(err)
+			return err
 		}
 	}
 	// The command must not read this process's memory, descriptors or
 	// environment, nor trace it.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return report(fmt.Errorf("hide pid 1: %w", err))
+		return fmt.Errorf("hide pid 1: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return report(fmt.Errorf("tie to the supervisor: %w", err))
+		return fmt.Errorf("tie to the supervisor: %w", err)
 	}
 	if err := ignoreSignals(); err != nil {
-		return report(err)
+		return err
 	}
 	_, _ = unix.Setsid() // EPERM: the launcher has done it
+	return nil
+}
+
+func run(mark Mark) int {
+	if err := begin(mark); err != nil {
+		return report(err)
+	}
 	last := uint(SpecFD)
-	if mark.Launcher == Bwrap {
+	switch mark.Launcher {
+	case Bwrap:
 		last = StdioFD + 2
+	case Kept:
+		last = VarTempFD
 	}
 	if err := sealDescriptors(last); err != nil {
 		return report(err)
@@ -79,27 +94,33 @@ func run(mark Mark) int {
 			_ = unix.Close(StdioFD + i)
 		}
 	}
-	spec, err := readSpec()
+	wait := awaitSpec
+	if mark.Launcher == Kept {
+		wait = receiveSpec
+	}
+	spec, err := readSpec(wait)
 	if err != nil {
 		return report(err)
 	}
 	var in inputs
 	var notes []byte
-	netReady := network(spec.Net, mark.Launcher == Native)
-	if mark.Launcher == Native {
-		if notes, err = build(spec.Mounts, in.reopen); err != nil {
-			return report(err)
-		}
-		if err := ownNull(); err != nil {
-			return report(err)
+	netReady := func() error { return nil }
+	if mark.Launcher != Kept {
+		netReady = network(spec.Net, mark.Launcher == Native)
+	}
+	if mark.Launcher == Bwrap {
+		err = verify(spec.Mounts)
+		if err == nil {
+			err = in.reopen()
 		}
 	} else {
-		if err := verify(spec.Mounts); err != nil {
-			return report(err)
+		notes, err = build(spec.Mounts, keptTemp(mark), in.reopen)
+		if err == nil {
+			err = ownNull()
 		}
-		if err := in.reopen(); err != nil {
-			return report(err)
-		}
+	}
+	if err != nil {
+		return report(err)
 	}
 	if err := enter(spec.Dir); err != nil {
 		return report(err)
@@ -174,18 +195,24 @@ func mapIDs(m Mark) error {
 	return nil
 }
 
-// readSpec waits until the supervisor has planned the sandbox.
-func readSpec() (sandbox.Spec, error) {
+// awaitSpec waits until the supervisor has planned the sandbox.
+func awaitSpec() error {
 	var msg [2]byte
 	for {
 		n, err := unix.Read(ControlFD, msg[:])
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || n != 1 || msg[0] != MsgSpec {
-			return sandbox.Spec{}, fmt.Errorf("wait for the description: the supervisor is gone (%w)", errors.Join(err, unix.EPIPE))
+		if err == nil && (n != 1 || msg[0] != MsgSpec) {
+			err = unix.EPIPE
 		}
-		break
+		return err
+	}
+}
+
+func readSpec(wait func() error) (sandbox.Spec, error) {
+	if err := wait(); err != nil {
+		return sandbox.Spec{}, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(SpecFD, &st); err != nil {
@@ -316,7 +343,7 @@ func control(pid int) {
 		case n == 2 && buf[0] == MsgSignal:
 			deliver(pid, syscall.Signal(buf[1]))
 		case n == 3 && buf[0] == MsgConnect:
-			connectInside(uint16(buf[1])<<8 | uint16(buf[2]))
+			connectInside(ControlFD, uint16(buf[1])<<8|uint16(buf[2]))
 		}
 	}
 }
@@ -342,17 +369,21 @@ func stopped(pid int) bool {
 	return err == nil && ok && len(state) > 0 && state[0] == 'T'
 }
 
-func send(kind byte, data ...byte) error {
+func send(kind byte, data ...byte) error { return sendTo(ControlFD, kind, data...) }
+
+func sendTo(fd int, kind byte, data ...byte) error {
 	msg := append([]byte{kind}, data...)
 	for {
-		if _, err := unix.Write(ControlFD, msg); err != unix.EINTR {
+		if _, err := unix.Write(fd, msg); err != unix.EINTR {
 			return err
 		}
 	}
 }
 
 // report tells the supervisor why the command does not run.
-func report(err error) int {
+func report(err error) int { return reportTo(ControlFD, err) }
+
+func reportTo(fd int, err error) int {
 	code := 125
 	var f *failure
 	if errors.As(err, &f) {
@@ -362,6 +393,6 @@ func report(err error) int {
 	if len(msg) > 4096 {
 		msg = msg[:4096]
 	}
-	_ = send(MsgFailed, append([]byte{byte(code)}, msg...)...)
+	_ = sendTo(fd, MsgFailed, append([]byte{byte(code)}, msg...)...)
 	return code
 }

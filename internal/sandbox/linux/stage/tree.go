@@ -32,7 +32,7 @@ func (b *builder) skeleton(m sandbox.Mount) error {
 		return err
 	}
 	b.made[m.Target] = true
-	fd, err := openPath(unix.AT_FDCWD, m.Target)
+	fd, err := b.open(m.Target)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (b *builder) bind(i int, m sandbox.Mount) error {
 		return err
 	}
 	b.made[m.Target] = false
-	return nil
+	return b.hold(tree, m.Target)
 }
 
 // pin mounts what is at the target now on itself.
@@ -96,12 +96,22 @@ func (b *builder) pin(m sandbox.Mount) error {
 		return err
 	}
 	defer closeFD(tree)
-	if err := moveTo(tree, at); err != nil {
+	if err := b.cover(tree, at, m.Target); err != nil {
 		return err
 	}
 	b.content[m.Target] = b.in(m.Target)
 	b.made[m.Target] = false
 	return nil
+}
+
+// seal makes the mount at the target read-only.
+func (b *builder) seal(m sandbox.Mount) error {
+	at, err := b.open(m.Target)
+	if err != nil {
+		return err
+	}
+	defer closeFD(at)
+	return mountSetattr(at, "", unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: attrRO})
 }
 
 // shown opens what a pin or mask is for; -1 if nothing of the host's is there.
@@ -113,7 +123,7 @@ func (b *builder) shown(path string) (int, error) {
 	if in == ownContent {
 		return -1, nil
 	}
-	at, err := openPath(unix.AT_FDCWD, path)
+	at, err := b.open(path)
 	if in == layerContent && (err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP) {
 		return -1, nil
 	}
@@ -178,7 +188,7 @@ func (b *builder) parent(path string) (fd int, done func(), err error) {
 	if !b.ours(path) {
 		return -1, nil, unix.EROFS
 	}
-	fd, err = openPath(unix.AT_FDCWD, dir)
+	fd, err = b.open(dir)
 	return fd, func() { closeFD(fd) }, err
 }
 
@@ -210,7 +220,7 @@ func (b *builder) mask(m sandbox.Mount) error {
 	if err := mountSetattr(tree, "", unix.AT_EMPTY_PATH, attr); err != nil {
 		return err
 	}
-	return moveTo(tree, at)
+	return b.cover(tree, at, m.Target)
 }
 
 func mountProc() error {
@@ -311,6 +321,12 @@ func (b *builder) release() {
 		closeFD(fd)
 	}
 	for _, fd := range b.dev {
+		closeFD(fd)
+	}
+	for _, fd := range b.kept {
+		closeFD(fd)
+	}
+	for _, fd := range b.roots {
 		closeFD(fd)
 	}
 	closeFD(b.pool.dir)

@@ -39,7 +39,7 @@ func launched(launcher string) bool {
 	}
 	pid := int32(syscall.Getpid())
 	switch launcher {
-	case Native, Bwrap:
+	case Native, Bwrap, Keeper, Kept:
 		return pid == 1 && peer.Pid == 0
 	case Landlock:
 		return pid != 1 && peer.Pid > 0 && peer.Pid == int32(syscall.Getppid()) && int(peer.Uid) == syscall.Getuid()
@@ -66,7 +66,7 @@ func runWeaker() int {
 	if err := sealDescriptors(SpecFD); err != nil {
 		return report(err)
 	}
-	spec, err := readSpec()
+	spec, err := readSpec(awaitSpec)
 	if err != nil {
 		return report(err)
 	}

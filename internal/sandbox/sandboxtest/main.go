@@ -36,13 +36,17 @@ var binary string
 func Binary() string { return binary }
 
 // Main builds the program and runs the package's tests; as root it runs them
-// as UserName too, at the same time. Call it from TestMain.
-func Main(m *testing.M) {
-	os.Exit(run(m))
+// as UserName too, at the same time. more builds further programs in the same
+// folder. Call it from TestMain.
+func Main(m *testing.M, more ...func(dir string) error) {
+	os.Exit(run(m, more))
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M, more []func(dir string) error) int {
 	leaveTerminal()
+	if os.Getenv(envKept) != "" {
+		Launchers = []string{"native"}
+	}
 	if binary = os.Getenv(envBinary); binary == "" {
 		// Not below /tmp, which is private in the sandbox: a write that
 		// wrongly passes must be seen to arrive on the host.
@@ -66,6 +70,11 @@ func run(m *testing.M) int {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fatal(fmt.Errorf("build bawn: %w\n%s", err, out))
+		}
+		for _, build := range more {
+			if err := build(dir); err != nil {
+				return fatal(err)
+			}
 		}
 	}
 	if os.Getuid() != 0 || os.Getenv(envUser) != "" {

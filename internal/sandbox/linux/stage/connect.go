@@ -33,16 +33,33 @@ func refuse(control int, port uint16, err error) {
 	_ = sendTo(control, MsgConnect, fmt.Appendf(nil, "port %d inside: %v", port, err)...)
 }
 
-// dialLoopback does not wait: on loopback a connection is there, refused, or
-// in the queue of a server that is busy, which is the caller's to wait for.
+// dialLoopback hardly waits: on loopback a connection is there, refused, or in
+// the queue of a server that is busy, which is the caller's to wait for.
 func dialLoopback(family int, to unix.Sockaddr) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}
-	if err := unix.Connect(fd, to); err != nil && err != unix.EINPROGRESS {
+	if err = unix.Connect(fd, to); err == unix.EINPROGRESS {
+		err = settled(fd)
+	}
+	if err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
+}
+
+// settled waits a moment for the answer: on a machine under load it comes later
+// than connect(2) returns.
+func settled(fd int) error {
+	wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	if _, err := unix.Poll(wait, 50); err != nil && err != unix.EINTR {
+		return err
+	}
+	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno != 0 {
+		err = unix.Errno(errno)
+	}
+	return err
 }

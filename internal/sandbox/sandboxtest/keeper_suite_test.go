@@ -1,0 +1,30 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// The tests that hold the boundary, and those with another launcher of their
+// own.
+const (
+	boundary  = "^Test(A[0-9]|E2|F1|F2|F4|F5|B103|B108|B11|TTY|Pid1|Inherited|Environment|Arguments|Smoke|Kill|Ignored|Stop|Closed|Early|Nonblocking)"
+	elsewhere = "Weaker|Bubblewrap|Keeper"
+)
+
+// A command that a session's keeper starts has the same boundary: the tests
+// run once more, with a program that starts each command so.
+func TestKeeper_SameBoundary(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run="+boundary, "-test.skip="+elsewhere, "-test.timeout="+Limit.String())
+	cmd.Env = append(os.Environ(), envKept+"=1", envUser+"=1", envBinary+"="+KeptBinary())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -83,15 +83,22 @@ func (b *bench) start(runs int) error {
 		return err
 	}
 	rawAll := mk("bwrap, all of bawn's mounts", append(all, "/bin/true")...)
-	rows := []*row{none, raw8, raw40, rawAll, airlock, native, bw}
+	s, err := newSession(env, ws)
+	if err != nil {
+		return err
+	}
+	defer s.keeper.Close()
+	warm := &row{name: "a command in a warm session", call: func() error { return s.run("/bin/true") }}
+	rows := []*row{none, raw8, raw40, rawAll, airlock, native, warm, bw}
 	if err := measure(rows, runs); err != nil {
 		return err
 	}
-	table("Start-up of `true`, guarded", rows, map[string]*row{native.name: raw40, bw.name: raw40})
+	table("Start-up of `true`, guarded", rows, map[string]*row{native.name: raw40, bw.name: raw40, warm.name: native})
 	ratio("native / bwrap with the same masks", native, raw40, 1.0)
 	ratio("native / bwrap with 7 mounts", native, raw8, 1.3)
 	fmt.Printf("         guarded (proxy, resolver, transparent mode) costs %s ms more than airlock (a listener that refuses)\n",
 		ms(native.median()-airlock.median()))
+	ratio("a command in a warm session / bawn run", warm, native, 0.8)
 	ratio("bwrap launcher / bwrap with the same masks", bw, raw40, 2.0)
 	ratio("native / bwrap with all of bawn's mounts", native, rawAll, 1.0)
 	ratio("bwrap launcher / bwrap with all of bawn's mounts", bw, rawAll, 2.0)

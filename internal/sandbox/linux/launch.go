@@ -193,10 +193,10 @@ func (c child) fork() (*process, error) {
 	if err != nil {
 		unix.Close(pair[0])
 		unix.Close(spec)
-		switch err {
-		case unix.EAGAIN:
+		if err == unix.EAGAIN {
 			return nil, noProcess()
-		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS:
+		}
+		if stage.NoNamespaces(err) {
 			return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
 		}
 		return nil, fmt.Errorf("start %s: %w", c.mechanism, err)

@@ -5,6 +5,7 @@ package sandboxtest
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -27,4 +28,24 @@ func TestKeeper_SameBoundary(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// A machine that has no place for a keeper is told from other failures, so
+// that a session can do without one. The last allows one user namespace, and
+// each command would need another within.
+func TestKeeper_Unavailable(t *testing.T) {
+	args := append([]string{"run", "-q", "--launcher", "native", "--"}, setupProof...)
+	one := setupSysctl("-U", "-c", "--keep-caps")
+	for i, word := range one {
+		one[i] = strings.Replace(word, "echo 0", "echo 1", 1)
+	}
+	for _, m := range append(setupNoNamespaces(), setupProc("mount -t tmpfs none /proc/sys &&"), setupMachine{name: "one namespace", prefix: one}) {
+		t.Run(m.name, func(t *testing.T) {
+			m.program = KeptBinary()
+			b := New(t, "native")
+			setupRefused(t, b, m.bawn(t, b, args...), "no sandbox can be made here (native: ")
+		})
+	}
+	whole, b := setupMachine{program: KeptBinary()}, New(t, "native")
+	setupRan(t, b, whole.bawn(t, b, args...))
 }

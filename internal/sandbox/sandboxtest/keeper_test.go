@@ -453,3 +453,62 @@ func TestF11_KilledKeeper(t *testing.T) {
 		t.Error("a network without it")
 	}
 }
+
+// F2: a workspace below the shared temp keeps its protections where another
+// command moves the folders above it while they are made.
+func TestF2_KeeperFoldersMovedInTemp(t *testing.T) {
+	root, err := os.MkdirTemp("/tmp", "kept-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(root)
+	k := keepIn(t, root+"/a/ws")
+	for _, d := range []string{"objects", "refs", "hooks"} {
+		mkdir(t, k.workspace+"/.git/"+d)
+	}
+	Write(t, k.workspace+"/.git/HEAD", "ref: refs/heads/main\n")
+	Write(t, k.workspace+"/.git/config", "[core]\n")
+	bare := func(r *sandbox.Request) { r.Guard = false } // the mounts alone
+	swapper := launch(t, k.guarded, k.spec(t, `exec python3 -c '
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+a, b = b"`+root+`/a", b"`+root+`/b"
+os.makedirs(b + b"/ws/.git/hooks"); open(b + b"/ws/.git/config", "w").close()
+def swap():
+    if libc.renameat2(-100, a, -100, b, 2) < 0: raise OSError(ctypes.get_errno(), "swap")
+swap(); print("up", flush=True)
+while True: swap()'`, bare))
+	if got := swapper.line(t); got != "up" {
+		t.Fatal(got)
+	}
+	spec := k.spec(t, "for d in "+root+"/?/ws .; do echo x >$d/written; echo x >$d/.git/hooks/planted; echo x >>$d/.git/config; done 2>/dev/null; true", bare)
+	ran := 0
+	for range 60 {
+		if out, code := launch(t, k.guarded, spec).exit(); code == 0 {
+			ran++
+		} else if code != 125 {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	}
+	if ran == 0 || !exists(k.workspace+"/written") {
+		t.Errorf("%d commands ran, written: %v", ran, exists(k.workspace+"/written"))
+	}
+	if exists(k.workspace + "/.git/hooks/planted") {
+		t.Error("a hook was planted")
+	}
+	if data, err := os.ReadFile(k.workspace + "/.git/config"); err != nil || string(data) != "[core]\n" {
+		t.Errorf("config: %q, %v", data, err)
+	}
+	swapper.Kill()
+	swapper.Wait()
+	// And for good: a link there is no way out.
+	says(t, k.guarded, k.spec(t, "mv "+root+"/a "+root+"/c && ln -s /etc "+root+"/a", bare))
+	c := k.spec(t, "true", bare)
+	p, err := k.guarded.Start(c, sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	if err == nil {
+		p.Close()
+		t.Error("started through a link")
+	} else if !strings.Contains(err.Error(), "too many levels of symbolic links") {
+		t.Error(err)
+	}
+}

@@ -21,9 +21,10 @@ import (
 // setupMachine is a machine that lacks something, emulated around bawn: a
 // command line in front of it, or a system call filter on it.
 type setupMachine struct {
-	name   string
-	prefix []string
-	filter func(t *testing.T) // run on the thread that starts bawn
+	name    string
+	prefix  []string
+	filter  func(t *testing.T) // run on the thread that starts bawn
+	program string             // what runs on it, if not Binary
 }
 
 // setupSysctl is a machine whose user namespaces are switched off. Inside a
@@ -77,7 +78,10 @@ func (m setupMachine) bawn(t *testing.T, b *Box, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Limit)
 	defer cancel()
-	all := append(append([]string(nil), m.prefix...), append([]string{Binary()}, args...)...)
+	if m.program == "" {
+		m.program = Binary()
+	}
+	all := append(append([]string(nil), m.prefix...), append([]string{m.program}, args...)...)
 	cmd := exec.CommandContext(ctx, all[0], all[1:]...)
 	var out, errb bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.Workspace, b.Environ(), &out, &errb

@@ -37,6 +37,15 @@ func Cloned(more uintptr, caps ...uintptr) *syscall.SysProcAttr {
 	}
 }
 
+// NoNamespaces reports errors by which the system forbids to make them.
+func NoNamespaces(err error) bool {
+	switch err {
+	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS:
+		return true
+	}
+	return false
+}
+
 // Apart are the namespaces that no command shares.
 const Apart = unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 

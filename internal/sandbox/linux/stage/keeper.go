@@ -122,7 +122,7 @@ func (k keeper) serve(control int, n sandbox.Network) {
 
 func (k keeper) network(control int, n sandbox.Network) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return unavailable(fmt.Errorf("make a network namespace: %w", err))
+		return noNamespaces("cannot make a network namespace", err)
 	}
 	set, err := makeNetwork(openNetwork(n, true), n, true)
 	if err != nil {
@@ -163,7 +163,7 @@ func (k keeper) fork(control, folders int) error {
 		Sys:   sys,
 	})
 	if err != nil {
-		return unavailable(fmt.Errorf("make namespaces: %w", err))
+		return noNamespaces("cannot make namespaces", err)
 	}
 	defer unix.Close(pidfd)
 	// Where a command has exhausted what its user may have on the way
@@ -172,6 +172,14 @@ func (k keeper) fork(control, folders int) error {
 		return fmt.Errorf("hand over a stage: %w", err)
 	}
 	return nil
+}
+
+func noNamespaces(what string, err error) error {
+	code := 125
+	if NoNamespaces(err) {
+		code = CodeUnavailable
+	}
+	return &failure{code, fmt.Errorf("%s: %w", what, err)}
 }
 
 // receive reads one message and takes over the descriptors that came with it.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -406,6 +407,30 @@ func TestKeeper_ManyAtOnce(t *testing.T) {
 	if got := k.says(t, "ls /tmp | wc -l"); got != strconv.Itoa(many) {
 		t.Errorf("%s files are in the temp", got)
 	}
+	// One stage waits in each network, and nothing is left of the others.
+	pid, left := keeperPID(t), map[int]bool{}
+	for deadline := time.Now().Add(Limit); time.Now().Before(deadline); runtime.Gosched() {
+		if left = descendants(pid); len(left) == 2 {
+			return
+		}
+	}
+	t.Errorf("%d processes are left", len(left))
+}
+
+// keeperPID is the one child of this process that is a keeper.
+func keeperPID(t *testing.T) int {
+	t.Helper()
+	var pids []int
+	for _, p := range commandLines(t, "bawn: session") {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
+		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.Fields(rest)[1] == strconv.Itoa(os.Getpid()) {
+			pids = append(pids, p)
+		}
+	}
+	if len(pids) != 1 {
+		t.Fatalf("keepers %v", pids)
+	}
+	return pids[0]
 }
 
 // F11: with the keeper goes all that it started, and it says so.
@@ -413,17 +438,7 @@ func TestF11_KilledKeeper(t *testing.T) {
 	k := keep(t)
 	c := k.begin(t, "setsid sleep 1000 & sleep 1000 & echo up; wait")
 	c.line(t)
-	pid := 0
-	for _, p := range commandLines(t, "bawn: session") {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-		if f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])); len(f) > 1 && f[1] == strconv.Itoa(os.Getpid()) {
-			pid = p
-		}
-	}
-	if pid == 0 {
-		t.Fatal("no keeper is found")
-	}
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+	if err := unix.Kill(keeperPID(t), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -12,13 +12,14 @@ import (
 // The tests that hold the boundary, and those with another launcher of their
 // own.
 const (
-	boundary  = "^Test(A[0-9]|E2|F1|F2|F4|F5|B103|B108|B11|TTY|Pid1|Inherited|Environment|Arguments|Smoke|Kill|Ignored|Stop|Closed|Early|Nonblocking)"
+	boundary  = "^Test(A[0-9]|E2|F2|F4|F5|F11|F12|B103|B108|TTY|Pid1|Inherited|Environment|Arguments|Smoke)"
 	elsewhere = "Weaker|Bubblewrap|Keeper"
 )
 
 // A command that a session's keeper starts has the same boundary: the tests
 // run once more, with a program that starts each command so.
 func TestKeeper_SameBoundary(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func newSession(env []string, ws string) (*session, error) {
 		k.Close()
 		return nil, err
 	}
-	return &session{k, net, sandbox.Request{Tier: policy.Guarded, Workspace: ws, Environ: env, Guard: true}}, nil
+	return &session{k, net, sandbox.Request{Tier: policy.Guarded, Caches: policy.SharedCaches, Workspace: ws, Environ: env, Guard: true}}, nil
 }
 
 // run does all that a session does for one command, from the facts of the

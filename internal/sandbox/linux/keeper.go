@@ -129,7 +129,7 @@ func (k *keeper) Network(n sandbox.Network) (sandbox.Shared, error) {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	s.ahead(0)
+	s.ahead(0, false)
 	k.made = append(k.made, s)
 	return s, nil
 }
@@ -142,6 +142,7 @@ type shared struct {
 	mu      sync.Mutex // a request and its answer
 	sockets *sandbox.Sockets
 	spare   chan forked // a stage that waits to be described, or will
+	layers  bool        // whether it can make layers
 }
 
 // await reads the answer to the making of the network.
@@ -194,18 +195,23 @@ func (s *shared) Connect(port uint16) (*os.File, error) {
 	return ev.File, nil
 }
 
-// ahead has the next stage started, with room for so many folders.
-func (s *shared) ahead(folders int) {
+// ahead has the next stage started, for a command as the last one: with room
+// for so many folders, and with the right to make layers where it has some.
+func (s *shared) ahead(folders int, layers bool) {
 	spare := make(chan forked, 1)
-	s.spare = spare
+	s.spare, s.layers = spare, layers
 	go func() {
-		p, err := s.fork(folders)
+		p, err := s.fork(folders, layers)
 		spare <- forked{p, err}
 	}()
 }
 
-func (s *shared) fork(folders int) (*process, error) {
-	if _, err := unix.Write(s.link.control, []byte{stage.MsgFork, byte(folders >> 8), byte(folders)}); err != nil {
+func (s *shared) fork(folders int, layers bool) (*process, error) {
+	msg := []byte{stage.MsgFork, byte(folders >> 8), byte(folders), 0}
+	if layers {
+		msg[3] = 1
+	}
+	if _, err := unix.Write(s.link.control, msg); err != nil {
 		return nil, errKeeper
 	}
 	msg, oob, err := receive(s.link.control)
@@ -228,7 +234,7 @@ func (s *shared) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.take(min(binds(spec.Mounts), 1<<16-1))
+	p, err := s.take(min(binds(spec.Mounts), 1<<16-1), layered(spec.Mounts))
 	if err != nil {
 		return nil, err
 	}
@@ -244,14 +250,18 @@ func (s *shared) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 }
 
 // take is a stage to describe. What went wrong ahead of time may be over.
-func (s *shared) take(folders int) (*process, error) {
+func (s *shared) take(folders int, layers bool) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := <-s.spare
-	if f.err != nil {
-		f.p, f.err = s.fork(folders)
+	if f.err == nil && s.layers != layers {
+		_ = f.p.Close()
+		f.p = nil
 	}
-	s.ahead(folders)
+	if f.p == nil {
+		f.p, f.err = s.fork(folders, layers)
+	}
+	s.ahead(folders, layers)
 	return f.p, f.err
 }
 

@@ -12,7 +12,7 @@ import (
 // The tests that hold the boundary, and those with another launcher of their
 // own.
 const (
-	boundary  = "^Test(A[0-9]|E2|F2|F4|F5|F11|F12|B103|B108|TTY|Pid1|Inherited|Environment|Arguments|Smoke)"
+	boundary  = "^Test(A[0-9]|E2|F1_|F2|F4|F5|F11|F12|B103|B108|TTY|Pid1|Inherited|Environment|Arguments|Smoke)"
 	elsewhere = "Weaker|Bubblewrap|Keeper"
 )
 

@@ -59,7 +59,7 @@ func keepIn(t *testing.T, workspace string) *keeping {
 // spec is a line of shell text under a policy.
 func (k *keeping) spec(t *testing.T, text string, change func(*sandbox.Request)) sandbox.Spec {
 	t.Helper()
-	r := sandbox.Request{Tier: policy.Guarded, Workspace: k.workspace, Environ: k.env, Guard: true}
+	r := sandbox.Request{Tier: policy.Guarded, Caches: policy.SharedCaches, Workspace: k.workspace, Environ: k.env, Guard: true}
 	if change != nil {
 		change(&r)
 	}

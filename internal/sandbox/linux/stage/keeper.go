@@ -108,8 +108,8 @@ func (k keeper) serve(control int, n sandbox.Network) {
 		switch {
 		case err != nil:
 			return
-		case len(msg) == 3 && msg[0] == MsgFork:
-			if err := k.fork(control, int(msg[1])<<8|int(msg[2])); err != nil {
+		case len(msg) == 4 && msg[0] == MsgFork:
+			if err := k.fork(control, int(msg[1])<<8|int(msg[2]), msg[3] != 0); err != nil {
 				reportTo(control, err)
 			}
 		case len(msg) == 3 && msg[0] == MsgConnect:
@@ -136,7 +136,7 @@ func (k keeper) network(control int, n sandbox.Network) error {
 // to the supervisor, who describes it. It waits with nothing but the two
 // mounts of the temp. Its user namespace is its own: what one command may do
 // to its processes it may not do to another's.
-func (k keeper) fork(control, folders int) error {
+func (k keeper) fork(control, folders int, layers bool) error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (k keeper) fork(control, folders int) error {
 	files := []uintptr{0: uintptr(null), 1: uintptr(null), 2: uintptr(null), SpecFD: uintptr(null),
 		ControlFD: uintptr(pair[1]), TempFD: uintptr(mounts[0]), VarTempFD: uintptr(mounts[1])}
 	pidfd := -1
-	sys := Cloned(Apart)
+	sys := Cloned(Apart, LayerCaps(layers)...)
 	sys.PidFD = &pidfd
 	_, err = syscall.ForkExec("/proc/self/exe", []string{"bawn: sandbox"}, &syscall.ProcAttr{
 		Env:   []string{EnvMark + "=" + k.mark.String()},

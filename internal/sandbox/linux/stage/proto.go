@@ -72,7 +72,7 @@ const (
 	// answered for from then on: a byte of NetProxy and NetTransparent, two
 	// bytes for each local port. There MsgConnect is as above, and each request
 	// gets one answer: itself or MsgFailed.
-	MsgFork = 'F' // two bytes: writable folders to make room for; keeper: a stage's control socket and pidfd
+	MsgFork = 'F' // two bytes: writable folders to make room for; one: layers; keeper: a stage's control socket and pidfd
 )
 
 // Bits of MsgNetwork to the keeper.

@@ -393,6 +393,9 @@ func TestF11_KilledKeeper(t *testing.T) {
 	k := keep(t)
 	c := k.begin(t, "setsid sleep 1000 & sleep 1000 & echo up; wait")
 	c.line(t)
+	if ev, err := c.Next(); err != nil || ev.Kind != sandbox.EventStarted {
+		t.Errorf("%+v, %v", ev, err)
+	}
 	if err := unix.Kill(keeperPID(t), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -403,9 +406,6 @@ func TestF11_KilledKeeper(t *testing.T) {
 	}
 	if _, err := io.ReadAll(c.out); err != nil {
 		t.Errorf("something of the command outlived it: %v", err)
-	}
-	if ev, err := c.Next(); err != nil || ev.Kind != sandbox.EventStarted {
-		t.Errorf("%+v, %v", ev, err)
 	}
 	if ev, err := c.Next(); err == nil {
 		t.Errorf("its end is %+v", ev)

@@ -107,7 +107,12 @@ func (f *runFlags) openSession(notice func(string)) (s *session.Session, end fun
 }
 
 // newKeeper is what starts the keeper, where the launcher has one.
-func newKeeper(linux.Launcher) func() (sandbox.Keeper, error) { return nil }
+func newKeeper(l linux.Launcher) func() (sandbox.Keeper, error) {
+	if l == linux.Bwrap {
+		return nil
+	}
+	return linux.NewKeeper
+}
 
 // saveTier keeps a tier in the project's file, unless that waits for trust.
 func (s *settings) saveTier(t policy.Tier) (where string, err error) {

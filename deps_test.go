@@ -93,7 +93,7 @@ var arrows = map[string][]string{
 	"bawn/internal/shell":                         {"bawn/internal/policy", "bawn/internal/shell/plain"},
 	"bawn/internal/shell/plain":                   {"bawn/internal/policy"},
 	"bawn/internal/approval":                      {"bawn/internal/policy"},
-	"bawn/internal/audit":                         {"bawn/internal/policy"},
+	"bawn/internal/audit":                         {"bawn/internal/policy", "bawn/internal/config/disk"},
 	"bawn/internal/egress":                        {"bawn/internal/policy"},
 	"bawn/internal/egress/egresstest":             {},
 	"bawn/internal/egress/transparent":            {"bawn/internal/policy", "bawn/internal/egress"},

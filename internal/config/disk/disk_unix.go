@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -115,6 +116,53 @@ func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
 		return fail(&TooBigError{limit})
 	}
 	return data, in, nil
+}
+
+// OpenFile opens a regular file in d, with the flags and permissions of
+// os.OpenFile. It follows no link and waits for no FIFO.
+func (d *Dir) OpenFile(name string, flags int, perm uint32) (*os.File, error) {
+	shown := d.f.Name() + "/" + name
+	fd, err := openat(d.fd(), name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, perm)
+	if err == nil {
+		var st unix.Stat_t
+		if err = unix.Fstat(fd, &st); err == nil && uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG {
+			err = ErrNotRegular
+		}
+		if err == nil {
+			err = unix.SetNonblock(fd, false) // or os.File would try to poll it
+		}
+		if err == nil {
+			return os.NewFile(uintptr(fd), shown), nil
+		}
+		unix.Close(fd)
+	}
+	switch err {
+	case unix.ELOOP, unix.EMLINK: // the second is FreeBSD's
+		err = ErrLink
+	case unix.EISDIR, unix.ENXIO, unix.EOPNOTSUPP:
+		err = ErrNotRegular
+	}
+	return nil, &os.PathError{Op: "open", Path: shown, Err: err}
+}
+
+// Names are the entries of d, sorted.
+func (d *Dir) Names() ([]string, error) {
+	f, err := d.Sub(".") // a reading position of its own
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// Remove takes a file out of d.
+func (d *Dir) Remove(name string) error {
+	if err := unix.Unlinkat(d.fd(), name, 0); err != nil {
+		return &os.PathError{Op: "remove", Path: d.f.Name() + "/" + name, Err: err}
+	}
+	return nil
 }
 
 // Replace puts a new file with this content in the place of name. Whoever

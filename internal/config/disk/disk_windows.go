@@ -92,6 +92,29 @@ func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
 	return data, Info{UID: os.Getuid()}, nil
 }
 
+// OpenFile opens a regular file in d, with the flags and permissions of
+// os.OpenFile.
+func (d *Dir) OpenFile(name string, flags int, perm uint32) (*os.File, error) {
+	path := filepath.Join(d.path, name)
+	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	return os.OpenFile(path, flags, os.FileMode(perm))
+}
+
+// Names are the entries of d, sorted.
+func (d *Dir) Names() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// Remove takes a file out of d.
+func (d *Dir) Remove(name string) error { return os.Remove(filepath.Join(d.path, name)) }
+
 // Replace puts a new file with this content in the place of name.
 func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
 	tmp := filepath.Join(d.path, "."+name+".new")

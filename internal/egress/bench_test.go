@@ -26,7 +26,7 @@ func benchProxy(b testing.TB) string {
 		Decide:    func(context.Context, Request) policy.Decision { return yes },
 		CheckAddr: func(policy.Host, netip.AddrPort) policy.Decision { return yes },
 		Resolve:   func(context.Context, policy.Host) ([]netip.Addr, error) { return []netip.Addr{public}, nil },
-		Record:    func(Event) {},
+		Record:    func(Event) error { return nil },
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

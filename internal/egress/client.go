@@ -157,7 +157,7 @@ func (p *Proxy) serveFixed(c net.Conn, r Request) {
 	target := netip.AddrPortFrom(addr, r.Connect.Port)
 	d := p.checkAddr(r.Connect.Host, target)
 	f := p.decided(r, d, start)
-	if d.Verdict != policy.Allow {
+	if f.event.Decision.Verdict != policy.Allow {
 		reset(c)
 		return
 	}

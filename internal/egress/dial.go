@@ -29,7 +29,7 @@ func (f *flow) end(up, down int64, err error) {
 	}
 	e := f.event
 	e.End, e.Duration, e.Up, e.Down, e.Err = true, time.Since(e.Start), up, down, errLine(err)
-	f.p.record(e)
+	_ = f.p.record(e) // it is over
 }
 
 // fail records the end of a request for which no connection came about.
@@ -68,7 +68,7 @@ func (p *Proxy) dialDecided(ctx context.Context, r Request, start time.Time, d p
 		d = *refusal
 	}
 	f := p.decided(r, d, start)
-	if refusal != nil {
+	if d := f.event.Decision; d.Verdict != policy.Allow {
 		return nil, nil, &DeniedError{d}
 	}
 	var c *reader

@@ -40,6 +40,7 @@ type world struct {
 	asked  []string // names that were resolved
 	dialed []netip.AddrPort
 	events []Event
+	full   error         // of what keeps events
 	change chan struct{} // closed and replaced at each event
 }
 
@@ -92,12 +93,13 @@ func newWorld(t *testing.T, c policy.NetworkConfig, change ...func(*Options)) *w
 			}
 			return nil, &net.DNSError{Err: "no such host", Name: h.String(), IsNotFound: true}
 		},
-		Record: func(e Event) {
+		Record: func(e Event) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
 			close(w.change)
 			w.change = make(chan struct{})
+			return w.full
 		},
 	}
 	for _, f := range change {

@@ -119,7 +119,11 @@ func (x *exchange) open() (s *reader, err error) {
 	start := time.Now()
 	d := k.p.decide(ctx, x.request())
 	if d.Verdict == policy.Allow && k.server != nil && k.serverTo == x.to && quiet(k.server.Conn) {
-		x.flow = k.p.decided(x.request(), d, start)
+		f := k.p.decided(x.request(), d, start)
+		if d := f.event.Decision; d.Verdict != policy.Allow {
+			return nil, &DeniedError{d}
+		}
+		x.flow = f
 		x.flow.event.Addr = peerOf(k.server)
 		x.reused = true
 		return k.server, nil

@@ -32,8 +32,9 @@ type Options struct {
 	Resolve func(context.Context, policy.Host) ([]netip.Addr, error)
 	// Upstream is the proxy of the host's own network; nil for none.
 	Upstream *Upstream
-	// Record is told of every decision and every end of what was allowed.
-	Record func(Event)
+	// Record is told of every decision and every end of what was allowed. What
+	// it cannot keep of a decision to allow is denied: see Unrecorded.
+	Record func(Event) error
 	// Who finds out who asked, when a decision is about to be recorded: the
 	// client still waits for its answer then, so its socket is there. task is
 	// for callers that serve many. May be nil.
@@ -284,14 +285,15 @@ func (p *Proxy) dropWaiting() {
 // caught ends a goroutine that panicked without ending the supervisor.
 func (p *Proxy) caught(where string) {
 	if v := recover(); v != nil {
-		p.record(Event{
+		_ = p.record(Event{ // a denial holds without a record
 			Decision: policy.Decision{Rule: policy.Rule{ID: "egress:panic", Text: "an error in the egress itself"}},
 			Start:    time.Now(), Err: Line(fmt.Sprintf("%s: %v", where, v), maxErr),
 		})
 	}
 }
 
-// decided records a decision. What is allowed has a flow, to record its end.
+// decided records a decision. What is allowed has a flow, to record its end;
+// the decision in it is the one that counts.
 func (p *Proxy) decided(r Request, d policy.Decision, start time.Time) *flow {
 	return &flow{p: p, event: p.recordWho(Event{Request: r, Decision: d, Start: start})}
 }
@@ -301,14 +303,26 @@ func (p *Proxy) recordWho(e Event) Event {
 	if p.o.Who != nil {
 		e.Task, e.PID, e.Command = p.o.Who(e)
 	}
-	p.record(e)
+	if err := p.record(e); err != nil && e.Decision.Verdict == policy.Allow {
+		e.Decision = Unrecorded(err)
+	}
 	return e
 }
 
-func (p *Proxy) record(e Event) {
-	if p.o.Record != nil {
-		p.o.Record(e)
+func (p *Proxy) record(e Event) error {
+	if p.o.Record == nil {
+		return nil
 	}
+	return p.o.Record(e)
+}
+
+// Unrecorded is the decision about what would be allowed, but cannot be
+// recorded.
+func Unrecorded(err error) policy.Decision {
+	return policy.Decision{Rule: policy.Rule{
+		ID: "log:unwritten", Text: "it would be allowed, but that cannot be recorded (" + errLine(err) + ")",
+		Lift: "make the log writable: bawn log verify says where it is",
+	}}
 }
 
 // keepAlive finds out within two minutes that a silent peer is gone.

@@ -124,7 +124,7 @@ func (p *Proxy) turnAway(c net.Conn, err error) {
 		c.Close()
 		return
 	}
-	p.record(Event{Request: Request{Peer: peerOf(c)}, Decision: busy, Start: time.Now()}) // who it is would take time
+	_ = p.record(Event{Request: Request{Peer: peerOf(c)}, Decision: busy, Start: time.Now()}) // who it is would take time
 	if p.lingers.Add(1) > int64(p.limits.Lingers) {
 		p.lingers.Add(-1)
 		writeNow(c, answer(503, ErrBusy.Error(), nil))

@@ -615,7 +615,7 @@ func TestServeFixed(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	var events atomic.Int32
-	p := Closed(policy.Rule{ID: "tier:airlock", Text: "airlock has no network", Lift: "Alt+S changes the tier"}, Options{Record: func(Event) { events.Add(1) }})
+	p := Closed(policy.Rule{ID: "tier:airlock", Text: "airlock has no network", Lift: "Alt+S changes the tier"}, Options{Record: func(Event) error { events.Add(1); return nil }})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

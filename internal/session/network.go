@@ -38,9 +38,9 @@ type Egress struct {
 	// with who asked and why, and of every end with the bytes: see
 	// egress.Event.Complete. It is called from many goroutines, each of which
 	// waits for it, and it keeps what is to be kept: a run itself remembers
-	// denials alone. nil keeps nothing, and nobody who was allowed is looked
-	// for.
-	Record func(egress.Event)
+	// denials alone. What it cannot keep of a decision to allow is denied. nil
+	// keeps nothing, and nobody who was allowed is looked for.
+	Record func(egress.Event) error
 }
 
 // network is the egress of one run while it lives. A nil one does nothing.
@@ -208,8 +208,8 @@ func (n *network) name(_ context.Context, h policy.Host) policy.Decision {
 		return d // it gets an address, and the question comes when it is connected to
 	}
 	if d.Verdict != policy.Allow {
-		d.Verdict = policy.Deny // with nobody to ask, an unlisted name does not exist
-		n.record(egress.Event{
+		d.Verdict = policy.Deny    // with nobody to ask, an unlisted name does not exist
+		_ = n.record(egress.Event{ // a denial holds without a record
 			Request:  egress.Request{Connect: policy.Connect{Host: h}, Via: egress.ViaName},
 			Decision: d, Start: time.Now(), Task: n.only().task,
 		})
@@ -237,9 +237,12 @@ func isDenial(e egress.Event) bool {
 	return !e.End && e.Decision.Verdict != policy.Allow && e.Connect.Host != (policy.Host{})
 }
 
-func (n *network) record(e egress.Event) {
+func (n *network) record(e egress.Event) (err error) {
 	if n.e.Record != nil {
-		n.e.Record(e)
+		err = n.e.Record(e)
+	}
+	if err != nil && e.Decision.Verdict == policy.Allow {
+		e.Decision = egress.Unrecorded(err)
 	}
 	switch {
 	case isDenial(e):
@@ -247,6 +250,7 @@ func (n *network) record(e egress.Event) {
 	case e.End:
 		n.missed.end(e)
 	}
+	return err
 }
 
 // serve takes over what the sandbox's network was made with. Without a

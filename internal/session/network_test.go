@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -37,16 +38,17 @@ func TestEventsAndDenials(t *testing.T) {
 		}
 	}
 	var got []egress.Event
+	var full error
 	for _, recorded := range []bool{true, false} {
 		p := &owned{}
 		n := &network{e: &Egress{}}
 		if recorded {
-			n.e.Record = func(e egress.Event) { got = append(got, e) }
+			n.e.Record = func(e egress.Event) error { got = append(got, e); return full }
 		}
 		n.enter(p, source{task: 5})
 		say := func(e egress.Event) {
 			if e.Task, e.PID, e.Command = n.who(e); !e.End {
-				n.record(e)
+				_ = n.record(e)
 			}
 		}
 		for range 3 {
@@ -55,8 +57,8 @@ func TestEventsAndDenials(t *testing.T) {
 		}
 		end := event("allowed.test", policy.Allow)
 		end.End, end.Down = true, 7
-		n.record(end)
-		n.record(egress.Event{Decision: policy.Decision{Rule: policy.Rule{ID: "request:malformed"}}})
+		_ = n.record(end)
+		_ = n.record(egress.Event{Decision: policy.Decision{Rule: policy.Rule{ID: "request:malformed"}}})
 		d, more := n.denied.list()
 		if len(d) != 1 || more != 0 || d[0].String() != "evil.test:443" || d[0].Count != 3 || d[0].PID != 42 || d[0].Command != `curl\x0a\x1b` {
 			t.Errorf("recorded %v: denials %+v, %d more", recorded, d, more)
@@ -64,6 +66,14 @@ func TestEventsAndDenials(t *testing.T) {
 		if want := map[bool]int{true: 6, false: 1}[recorded]; p.asked != want {
 			t.Errorf("recorded %v: looked for the client %d times, want %d", recorded, p.asked, want)
 		}
+	}
+	full = errors.New("disk full") // what cannot be recorded is denied
+	n := &network{e: &Egress{Record: func(egress.Event) error { return full }}}
+	if err := n.record(event("allowed.test", policy.Allow)); err == nil {
+		t.Error("what is not recorded passed")
+	}
+	if d, _ := n.denied.list(); len(d) != 1 || d[0].Rule.ID != "log:unwritten" || d[0].Host != "allowed.test" {
+		t.Errorf("%+v", d)
 	}
 	if len(got) != 8 || got[0].PID != 42 || got[0].Decision.Verdict != policy.Allow || !got[6].End || got[6].Down != 7 {
 		t.Errorf("%+v", got)
@@ -73,7 +83,7 @@ func TestEventsAndDenials(t *testing.T) {
 // Names are refused before there is a connection: those are events too.
 func TestDeniedNameIsAnEvent(t *testing.T) {
 	var got []egress.Event
-	n := &network{e: &Egress{Record: func(e egress.Event) { got = append(got, e) }}}
+	n := &network{e: &Egress{Record: func(e egress.Event) error { got = append(got, e); return nil }}}
 	rule, err := policy.ParseHostRule("allowed.test", policy.Origin{})
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,8 @@ type Options struct {
 	// Ask asks a person about hosts that no rule covers; nil: nobody is there.
 	// See CanAsk.
 	Ask approval.Asker
+	// Named is told of each name that the guard refused or watched; may be nil.
+	Named func(sandbox.NameEvent)
 	// Save keeps a host rule that was allowed for good; nil offers no such answer.
 	Save func(rule string) error
 	// Foreground: the run stands for this process, so its signals are
@@ -122,9 +124,6 @@ func run(ctx context.Context, o Options) (Result, error) {
 	res.Denials, res.MoreDenials = r.net.denials()
 	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
-	for i := range res.Denials {
-		res.Denials[i].origin(o.Policy)
-	}
 	res.Watched, res.Lost = r.names.watched, r.lost
 	return res, err
 }
@@ -322,7 +321,7 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 			}
 		}
 	case sandbox.EventName:
-		r.names.add(ev.Name)
+		r.name(ev.Name)
 	case sandbox.EventLost:
 		if len(r.lost) < maxDenials {
 			r.lost = append(r.lost, ev.Reason)
@@ -337,6 +336,17 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		return Result{Code: ev.Code}, true, nil
 	}
 	return Result{}, false, nil
+}
+
+// name notes what the guard told. It knows no origins; the policy does.
+func (r *runner) name(e *sandbox.NameEvent) {
+	if rule := r.o.Policy.Files().Lookup(e.Path); rule.IsSetting() && rule.Rule().ID == e.Rule.ID && e.Rule.Origin == (policy.Origin{}) {
+		e.Rule = rule.Rule()
+	}
+	if r.o.Named != nil {
+		r.o.Named(*e)
+	}
+	r.names.add(e)
 }
 
 // release lets go of the command's streams, so that a reader sees the end

@@ -215,11 +215,14 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "lock", Path: shown, Err: err}
 	}
-	for end := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
+	// Most hold it for microseconds.
+	pause := 50 * time.Microsecond
+	for end := time.Now().Add(lockWait); ; pause = min(2*pause, 5*time.Millisecond) {
 		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		if err != unix.EINTR && err != unix.EWOULDBLOCK || time.Now().After(end) {
 			break
 		}
+		time.Sleep(pause)
 	}
 	if err == unix.EWOULDBLOCK {
 		err = fmt.Errorf("another bawn holds it for more than %v; end that one", lockWait)

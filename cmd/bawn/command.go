@@ -85,13 +85,28 @@ func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
 	a, canAsk := f.asker()
 	out, _ := f.decide(f.commandFacts(s.config, p, canAsk, false))
 	if out.Place == session.Nowhere {
-		return refuse(out.Decision), false
+		return f.refused(out.Decision), false
 	}
-	if answer, yes := consent(a, f.command, out, p.Workspace()); !yes {
-		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason}}), false
+	return f.consented(a, out, p)
+}
+
+// consented asks, if the decision is to ask, and records what came of it.
+func (f *runFlags) consented(a approval.Asker, out session.Outcome, p policy.Policy) (code int, ok bool) {
+	answer, yes := consent(a, f.command, out, p.Workspace())
+	if !yes {
+		return f.refused(policy.Decision{Rule: policy.Rule{ID: answerRule(answer), Text: answer.Reason}}), false
+	}
+	if answer.Given {
+		rule := policy.Rule{ID: answerRule(answer), Origin: out.Decision.Rule.Origin}
+		if err := f.log.decided(commandLine(f.command), policy.Decision{Verdict: policy.Allow, Rule: rule}); err != nil {
+			return fail(err), false
+		}
 	}
 	return 0, true
 }
+
+// answerRule is the rule of what a person decided.
+func answerRule(a approval.Answer) string { return "answer:" + a.Scope.String() }
 
 // refuse says why a command is not run, and what would change that.
 func refuse(d policy.Decision) int {

@@ -30,15 +30,22 @@ type leaving struct {
 
 // logLeaving is told of every command before it runs outside: a command that
 // cannot be noted does not run.
-func (f *runFlags) logLeaving(l leaving) error {
-	if f.quiet {
-		return nil
-	}
+func (f *runFlags) logLeaving(l leaving, p policy.Policy) error {
 	how := "escape hatch"
 	if l.Asked {
 		how = "approved"
 	}
-	warn("outside the sandbox (%s, %s, %s): %s", how, l.Rule.ID, l.Rule.Origin, plain.Quote(append([]string{l.Program}, l.Args[1:]...)))
+	line := plain.Quote(append([]string{l.Program}, l.Args[1:]...))
+	if err := f.log.decided(line, policy.Decision{Verdict: policy.Allow, Rule: policy.Rule{ID: l.Rule.ID, Text: how, Origin: l.Rule.Origin}}); err != nil {
+		return err
+	}
+	if err := f.log.start(f.command, p, "outside"); err != nil {
+		return err
+	}
+	f.tell(session.Result{}, nil, nil)
+	if !f.quiet {
+		warn("outside the sandbox (%s, %s, %s): %s", how, l.Rule.ID, l.Rule.Origin, line)
+	}
 	return nil
 }
 
@@ -234,13 +241,16 @@ func (f *runFlags) decide(facts launch.Facts) (session.Outcome, *program) {
 // runOutside asks if it must, notes it, and becomes the program: with the
 // environment and folder that bawn was started with, and no shell between.
 func (f *runFlags) runOutside(a approval.Asker, out session.Outcome, prog *program, p policy.Policy) int {
+	if err := f.report.check(p); err != nil {
+		return fail(err)
+	}
 	answer, yes := consent(a, f.command, out, p.Workspace())
 	if !yes {
-		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})
+		return f.refused(policy.Decision{Rule: policy.Rule{ID: answerRule(answer), Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})
 	}
 	l := leaving{prog.path, out.Program.Args, p.Workspace(), out.Decision.Rule, answer.Given}
-	if err := f.logLeaving(l); err != nil {
-		return fail(fmt.Errorf("the command cannot be noted in the log: %w", err))
+	if err := f.logLeaving(l, p); err != nil {
+		return fail(err)
 	}
 	if err := os.Chdir(p.Workspace()); err != nil {
 		return fail(err)

@@ -34,6 +34,8 @@ type runFlags struct {
 	session     string          // the id of one, "none", or "" for the newest of the folder
 	command     session.Command // as it was given
 	terminal    *approval.TTY   // where questions are asked, once it is known
+	report      *reportTo       // nil: nowhere
+	log         *recorder
 }
 
 // set makes a flag a layer of the configuration.
@@ -83,6 +85,10 @@ func (f *runFlags) specs() []flagSpec {
 		}},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
+		flagSpec{name: "--report", arg: "FILE|fd:N", help: "write what was denied, and why, as JSON", set: func(v string) (err error) {
+			f.report, err = parseReport(v)
+			return err
+		}},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
 	)
 }
@@ -290,6 +296,9 @@ func runArgs(f *runFlags, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	if f.log, err = newRecorder(); err != nil {
+		return fail(err)
+	}
 	if s.tier() != policy.Open {
 		return runSandboxed(f, s, args)
 	}
@@ -300,9 +309,16 @@ func runArgs(f *runFlags, args []string) int {
 	if !f.quiet {
 		s.notices(append(p.Warnings(), host.Warnings...))
 	}
+	if err := f.report.check(p); err != nil {
+		return fail(err)
+	}
 	if code, ok := f.permitted(s, p); !ok {
 		return code
 	}
+	if err := f.log.start(f.command, p, "open"); err != nil {
+		return fail(err)
+	}
+	f.tell(session.Result{}, nil, nil)
 	return runOpen(p, args, commandEnv(f))
 }
 

@@ -65,11 +65,14 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 		return fail(err)
 	}
 	p, host, out := d.policy, d.host, d.out
-	if out.Place != session.Inside {
-		return refuse(out.Decision)
+	if err := f.report.check(p); err != nil {
+		return fail(err)
 	}
-	if answer, yes := consent(d.asker, f.command, out, p.Workspace()); !yes {
-		return refuse(policy.Decision{Rule: policy.Rule{Text: answer.Reason}})
+	if out.Place != session.Inside {
+		return f.refused(out.Decision)
+	}
+	if code, ok := f.consented(d.asker, out, p); !ok {
+		return code
 	}
 	way, err := f.egress(s)
 	if err != nil {
@@ -84,19 +87,30 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 			warn("in the sandbox: %s", out.Stays.Text)
 		}
 	}
+	if f.log != nil {
+		if err := f.log.start(f.command, p, "sandbox"); err != nil {
+			return fail(err)
+		}
+		if way != nil {
+			way.Record = f.log.connection
+		}
+	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
 		Backend:    backend(f, launcher, early),
 		Egress:     way,
+		Named:      f.log.named,
 		Ask:        d.hosts,
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      stdio,
 		Foreground: true,
 	})
+	f.log.end(res, err)
 	if err != nil {
 		return fail(err)
 	}
+	f.tell(res, denialsOf(res), &res.Code)
 	printUnheld(res)
 	if !f.quiet {
 		tellLost(res.Lost)

@@ -72,6 +72,22 @@ func textFile(path string) bool {
 	return bytes.IndexByte(line, 0) < 0
 }
 
+// copyOf is another descriptor for what n is, if that can be written to.
+func copyOf(n int) (*os.File, error) {
+	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY {
+		err = unix.EBADF
+	}
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(uintptr(n), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "report"), nil
+}
+
 // notRun says why a command could not be executed, with a shell's exit code.
 func notRun(name string, err error) int {
 	code, why := exitNotExecutable, err.Error()

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"sync"
 
+	"bawn/internal/audit"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -20,6 +21,17 @@ type Denial struct {
 	// is the host's for a host, and the sandbox's for a path.
 	PID     int
 	Command string
+}
+
+// Kind is the action that was denied: audit.Write, Connect or Resolve.
+func (d Denial) Kind() string {
+	switch {
+	case d.Path != "":
+		return audit.Write
+	case d.Port != 0:
+		return audit.Connect
+	}
+	return audit.Resolve
 }
 
 func (d Denial) String() string {

@@ -72,9 +72,12 @@ func (c *connections) all() []Connection {
 }
 
 // record is told of every event of every egress.
-func (s *Session) record(e egress.Event) {
+func (s *Session) record(e egress.Event) (err error) {
 	if s.setup.Record != nil {
-		s.setup.Record(e)
+		err = s.setup.Record(e)
+	}
+	if err != nil && e.Decision.Verdict == policy.Allow {
+		e.Decision = egress.Unrecorded(err)
 	}
 	s.mu.Lock()
 	s.connections.add(e)
@@ -86,6 +89,7 @@ func (s *Session) record(e egress.Event) {
 		s.deny(e.Task, denialOf(e))
 	}
 	s.watchers.tell()
+	return err
 }
 
 // deny notes a refusal of whatever kind.

@@ -61,7 +61,7 @@ type Setup struct {
 	// without a name.
 	Folder string
 	// Record is told of every decision about the network: see Egress.Record.
-	Record func(egress.Event)
+	Record func(egress.Event) error
 	// Notice tells a person what they do not get.
 	Notice func(line string)
 }

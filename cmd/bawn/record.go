@@ -1,0 +1,196 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"bawn/internal/audit"
+	"bawn/internal/egress"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session"
+	"bawn/internal/shell/plain"
+)
+
+// recorder keeps one run in the log. A nil one keeps nothing.
+type recorder struct {
+	log   *audit.Log
+	run   string
+	begun time.Time
+
+	mu     sync.Mutex
+	failed error // of the first record that could not be kept
+}
+
+// logVariable switches the log off, where there is no place for one.
+const logVariable = "BAWN_LOG"
+
+// newRecorder opens the log. A run that cannot be recorded does not run, unless
+// the user's environment says that none is wanted. In a sandbox of bawn the log
+// is out of reach, and the run around it is recorded.
+func newRecorder() (*recorder, error) {
+	switch v := os.Getenv(logVariable); {
+	case v == "off", nested():
+		return nil, nil
+	case v != "" && v != "on":
+		return nil, fmt.Errorf("%s is %q: it is on or off", logVariable, v)
+	}
+	log, err := audit.Open(trustState())
+	if err != nil {
+		return nil, unrecorded(err)
+	}
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return &recorder{log: log, run: hex.EncodeToString(id[:])}, nil
+}
+
+func unrecorded(err error) error {
+	return &policy.RefusedError{
+		What: "the run", Why: "it cannot be recorded: " + err.Error(),
+		Lift: "make room there, let XDG_STATE_HOME name a folder of yours that can be written, or set " + logVariable + "=off to run without a record",
+	}
+}
+
+// id is the run's; "" if nothing is recorded.
+func (r *recorder) id() string {
+	if r == nil {
+		return ""
+	}
+	return r.run
+}
+
+func (r *recorder) add(rec audit.Record) error {
+	if r == nil {
+		return nil
+	}
+	rec.Run = r.run
+	err := r.log.Append(rec)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.failed == nil {
+			r.failed = err
+		}
+	}
+	return err
+}
+
+// start records that the command is about to run. After an error it must not.
+func (r *recorder) start(c session.Command, p policy.Policy, place string) error {
+	if r == nil {
+		return nil
+	}
+	r.begun = time.Now()
+	tier := p.Tier().String()
+	if p.Mode() != policy.NoMode {
+		tier = p.Mode().String()
+	}
+	err := r.add(audit.Record{
+		Kind: audit.Started, Time: r.begun, Command: commandLine(c), Dir: p.Workspace(), Tier: tier, Place: place,
+		PID: os.Getpid(), Trace: audit.TraceParent(os.Getenv("TRACEPARENT")),
+	})
+	if err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// decided records what became of the command itself.
+func (r *recorder) decided(command string, d policy.Decision) error {
+	err := r.add(audit.Record{Kind: audit.Decided, Verdict: d.Verdict.String(), Action: audit.Run, Target: command, PID: os.Getpid(), Rule: d.Rule})
+	if err != nil && d.Verdict == policy.Allow {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// connection records what the egress tells; it fits session.Egress.Record.
+func (r *recorder) connection(e egress.Event) error {
+	verdict := policy.Deny // a question that nobody was asked is one
+	if e.Decision.Verdict == policy.Allow {
+		verdict = policy.Allow
+	}
+	rec := audit.Record{
+		Kind: audit.Decided, Verdict: verdict.String(), Action: audit.Connect, Target: e.Connect.Host.String(),
+		Via: e.Via.String(), PID: e.PID, Command: e.Command, Rule: e.Decision.Rule, Error: e.Err,
+	}
+	if e.Connect.Port != 0 {
+		rec.Target = net.JoinHostPort(rec.Target, strconv.Itoa(int(e.Connect.Port)))
+	}
+	if e.Via == egress.ViaName {
+		rec.Action = audit.Resolve
+	}
+	if verdict == policy.Allow { // what is allowed needs neither
+		rec.Rule.Text, rec.Rule.Lift = "", ""
+	}
+	if e.End {
+		rec.Kind, rec.Verdict, rec.Rule = audit.Connection, "", policy.Rule{}
+		rec.Duration, rec.Up, rec.Down = e.Duration, e.Up, e.Down
+		if e.Addr.IsValid() {
+			rec.Addr = e.Addr.String()
+		}
+	}
+	return r.add(rec)
+}
+
+// named records what the guard tells; it fits session.Options.Named.
+func (r *recorder) named(e sandbox.NameEvent) {
+	rec := audit.Record{Kind: audit.Decided, Verdict: policy.Deny.String(), Action: audit.Write, Target: e.Path, Command: e.Command, Inside: e.PID, Rule: e.Rule}
+	switch {
+	case e.Allowed:
+		rec.Kind, rec.Verdict = audit.Written, ""
+	case e.Reason != "":
+		rec.Rule.Text = e.Reason
+	}
+	_ = r.add(rec) // it has happened; finish tells of the failure
+}
+
+// end records how the command ended, and tells a person of what could not be
+// recorded meanwhile.
+func (r *recorder) end(res session.Result, err error) {
+	if r == nil {
+		return
+	}
+	rec := audit.Record{Kind: audit.Ended, Code: res.Code, Error: res.Reason, Denied: res.MoreDenials, Duration: time.Since(r.begun)}
+	for _, d := range res.Denials {
+		rec.Denied += d.Count
+	}
+	if err != nil {
+		rec.Code, rec.Error = exitRefused, err.Error()
+	}
+	_ = r.add(rec)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed != nil {
+		warn("not all of this run could be recorded, and what could not was denied: %v", r.failed)
+	}
+}
+
+// commandLine is the command as a person typed it, nearly.
+func commandLine(c session.Command) string {
+	if c.IsText {
+		line := c.Text
+		if len(c.Args) > 0 {
+			line += " # " + plain.Quote(c.Args)
+		}
+		return line
+	}
+	return plain.Quote(c.Args)
+}
+
+// refused says why the command is not run, and records it.
+func (f *runFlags) refused(d policy.Decision) int {
+	d.Verdict = policy.Deny
+	code := refuse(d)
+	_ = f.log.decided(commandLine(f.command), d)
+	f.tell(session.Result{}, []denial{{
+		Kind: audit.Run, Target: policy.Redact(commandLine(f.command)), PID: os.Getpid(), Count: 1, Rule: ruleOf(d.Rule), Lift: lift(d.Rule.Lift),
+	}}, &code)
+	return code
+}

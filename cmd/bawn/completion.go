@@ -32,6 +32,8 @@ func wordsOf(command string) []string {
 		return []string{"read", "write", "connect", "run"}
 	case "config":
 		return []string{"show", "path", "check", "keys"}
+	case "log":
+		return append([]string{"list", "runs", "show", "follow", "verify", "export"}, exportFormats...)
 	case "import":
 		return []string{"claude", "codex", "fence", "srt"}
 	case "completion":

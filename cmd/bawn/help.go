@@ -107,6 +107,23 @@ asks at the terminal. Where nobody can be asked --hash names the content.
 Exit codes: 0 trusted, or nothing to trust; 1 not trusted; 125 an error. With
 --json, which only shows, 0 or 125.
 `
+	case "log":
+		return `
+  bawn log                      the last records that the flags let through
+  bawn log runs                 the last runs, a line each
+  bawn log show [ID|last]       one run: its processes, and what happened when
+  bawn log follow               the same as bawn log, and what comes
+  bawn log verify               whether anything was changed or cut off
+  bawn log export FORMAT        jsonl, csv, markdown, html; otlp sends to an
+                                OpenTelemetry collector, as the OTEL_ variables say
+
+Examples:
+  bawn log --verdict deny --since 2h
+  bawn log --host example.com
+  bawn log export html -o log.html --since 7d
+
+Exit codes: 0; with verify 1 for a log that was changed; 125 an error.
+`
 	case "completion":
 		return `
   bash    source <(bawn completion bash)                   in ~/.bashrc
@@ -142,6 +159,8 @@ func flagsOf(command string) []flagSpec {
 		return new(trustFlags).specs()
 	case "env":
 		return append(f.folderSpecs(), jsonFlag(&asJSON))
+	case "log":
+		return new(logFlags).specs()
 	case "doctor":
 		return []flagSpec{jsonFlag(&asJSON)}
 	}

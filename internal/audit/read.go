@@ -86,8 +86,17 @@ func Scan(state string, f Filter, yield func(line []byte, r *Record) bool) error
 
 // Last returns the last n wanted records; with n 0 all.
 func Last(state string, f Filter, n int) (out []Record, err error) {
-	// Only those that are asked for are parsed.
-	var lines [][]byte
+	lines, err := LastLines(state, f, n) // only those that are asked for are parsed
+	for _, line := range lines {
+		if r, err := Parse(line); err == nil {
+			out = append(out, r)
+		}
+	}
+	return out, err
+}
+
+// LastLines returns them as they are written, without line ends.
+func LastLines(state string, f Filter, n int) (lines [][]byte, err error) {
 	_, err = scan(state, f, position{}, func(line []byte) bool {
 		if n == 0 || len(lines) < n {
 			lines = append(lines, bytes.Clone(line))
@@ -98,12 +107,7 @@ func Last(state string, f Filter, n int) (out []Record, err error) {
 		lines[n-1] = append(oldest[:0], line...)
 		return true
 	})
-	for _, line := range lines {
-		if r, err := Parse(line); err == nil {
-			out = append(out, r)
-		}
-	}
-	return out, err
+	return lines, err
 }
 
 // position is how far a log has been read.

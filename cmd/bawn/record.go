@@ -1,11 +1,12 @@
 package main
 
 import (
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -41,13 +42,19 @@ func newRecorder() (*recorder, error) {
 	case v != "" && v != "on":
 		return nil, fmt.Errorf("%s is %q: it is on or off", logVariable, v)
 	}
+	if home := os.Getenv("HOME"); os.Getenv("XDG_STATE_HOME") == "" && filepath.IsAbs(home) {
+		if _, err := os.Stat(home); err != nil { // a home is not made: /nonexistent must not exist
+			return nil, unrecorded(err)
+		}
+	}
 	log, err := audit.Open(trustState())
 	if err != nil {
 		return nil, unrecorded(err)
 	}
-	var id [8]byte
-	rand.Read(id[:]) // never fails
-	return &recorder{log: log, run: hex.EncodeToString(id[:])}, nil
+	// Nobody must guess it: it only tells runs apart. Package crypto/rand would
+	// start the runtime's poller, with files of its own.
+	id := sha256.Sum256(fmt.Appendf(nil, "%d %d", time.Now().UnixNano(), os.Getpid()))
+	return &recorder{log: log, run: hex.EncodeToString(id[:8])}, nil
 }
 
 func unrecorded(err error) error {

@@ -89,12 +89,12 @@ func TestA60_LinkInWorkspace(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		Write(t, b.Home+"/.config/bawn/trust", "{}")
-		Write(t, b.Home+"/.local/state/bawn/log", "x")
+		Write(t, b.State+"/bawn/trust", "x")
 		Write(t, b.Home+"/.ssh/id", "SECRET")
 		Write(t, b.Home+"/plain", "x")
 		Write(t, b.Workspace+"/own/x", "x")
 		for name, to := range map[string]string{
-			"config": b.Home + "/.config/bawn", "state": b.Home + "/.local/state/bawn", "ssh": "../home/.ssh",
+			"config": b.Home + "/.config/bawn", "state": b.State + "/bawn", "ssh": "../home/.ssh",
 			"plain": b.Home + "/plain", "home": b.Home, "own2": "own",
 		} {
 			symlink(t, to, b.Workspace+"/"+name)
@@ -105,8 +105,8 @@ func TestA60_LinkInWorkspace(t *testing.T) {
 		p.want("EACCES", "creat", ws+"/config/x")
 		p.want("EACCES", "write", ws+"/config/trust")
 		p.want("EACCES", "read", ws+"/config/trust")
-		p.want("EACCES", "write", ws+"/state/log")
-		p.want("EACCES", "truncate", ws+"/state/log")
+		p.want("EACCES", "write", ws+"/state/trust")
+		p.want("EACCES", "truncate", ws+"/state/trust")
 		p.want("EACCES", "read", ws+"/ssh/id")
 		p.want("EACCES", "read", ws+"/home/.ssh/id")
 		p.want("EROFS", "write", ws+"/plain")

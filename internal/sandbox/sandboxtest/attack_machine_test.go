@@ -27,7 +27,7 @@ func TestF4_F5_OddHomes(t *testing.T) {
 		defer os.RemoveAll(root)
 		symlink(t, "/tmp", b.Home+"/link")
 		for _, home := range []string{"/tmp", "/run", "/dev", "/sys", "/proc/self", "/var/tmp", "/", "", "relative", "/nonexistent", b.Home + "/link"} {
-			b.Env = []string{"HOME=" + home}
+			b.Env = []string{"HOME=" + home, "XDG_STATE_HOME=", "BAWN_LOG=off"}
 			r := b.Sh(t, `test ! -e `+root+` && test -z "$(ls -A /run /tmp | grep -v :)" && echo x >/tmp/x && echo x >in`)
 			if r.Code != 0 || !exists(b.Workspace+"/in") {
 				t.Errorf("HOME=%q: %+v", home, r)
@@ -39,6 +39,10 @@ func TestF4_F5_OddHomes(t *testing.T) {
 		}
 		// Whether there are settings under a file cannot be told apart from those
 		// that cannot be read.
+		b.Env = []string{"HOME=/nonexistent", "XDG_STATE_HOME="} // nor is a home made for the log
+		if r := b.Sh(t, "echo x >in"); r.Code != 125 || exists(b.Workspace+"/in") || exists("/nonexistent") || !strings.Contains(r.Stderr, "cannot be recorded") {
+			t.Errorf("%+v", r)
+		}
 		b.Env = []string{"HOME=/etc/passwd"}
 		setupRefused(t, b, b.Sh(t, "echo x >in"), "/etc/passwd/.config/bawn", "not a folder")
 		b.Env = nil // and the home that is one is shown
@@ -122,7 +126,10 @@ func TestNoRoomOnDisk(t *testing.T) {
 		if strings.Contains(r.Stdout, "in 0\n") || r.Stderr == "" || !strings.HasSuffix(r.Stdout, "x\n") {
 			t.Errorf("full: %+v", r)
 		}
-		r = machine("mount -o remount,bind,ro / && mount -o remount,bind,ro /tmp 2>/dev/null; true").bawn(t, b, args(`echo x >in; echo "in $?"; echo x >/tmp/t && cat /tmp/t`)...).OK(t)
+		readOnly := "mount -o remount,bind,ro / && mount -o remount,bind,ro /tmp 2>/dev/null; true"
+		setupRefused(t, b, machine(readOnly).bawn(t, b, args(`echo x >in`)...), "cannot be recorded", "BAWN_LOG=off")
+		b.Env = []string{"BAWN_LOG=off"}
+		r = machine(readOnly).bawn(t, b, args(`echo x >in; echo "in $?"; echo x >/tmp/t && cat /tmp/t`)...).OK(t)
 		if strings.Contains(r.Stdout, "in 0\n") || !strings.Contains(r.Stderr, "Read-only file system") || !strings.HasSuffix(r.Stdout, "x\n") {
 			t.Errorf("read-only: %+v", r)
 		}
@@ -183,7 +190,7 @@ func TestNestedRun(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Flags = []string{"-q"}
-		for _, more := range [][]string{{Binary()}, {"env", "-u", "BAWN_SANDBOXED", "-u", "BAWN_TIER", Binary()}} {
+		for _, more := range [][]string{{Binary()}, {"env", "-u", "BAWN_SANDBOXED", "-u", "BAWN_TIER", "BAWN_LOG=off", Binary()}} {
 			for _, inner := range []string{"auto", "native", "bwrap"} {
 				r := b.Run(t, append(append([]string(nil), more...), append([]string{"run", "-q", "--launcher", inner, "--"}, setupProof...)...)...)
 				want := "no sandbox can be made here"

@@ -184,6 +184,10 @@ func TestA80_OwnState(t *testing.T) {
 					p.want(denied, "rename", d, d+"2")
 					p.want("ok", "read", filepath.Dir(d)+"/plain")
 				}
+				for _, name := range []string{"log", "log/head", "log/000001.jsonl"} { // of this very run
+					p.want("EACCES", "read", b.Home+"/state/bawn/"+name)
+					p.want("EACCES", "write", b.Home+"/state/bawn/"+name)
+				}
 				// Nothing of it among the descriptors either.
 				for fd := range 3 {
 					if to := p.text("readlink", "/proc/self/fd/"+string(rune('0'+fd))); strings.Contains(to, "bawn-") && strings.HasPrefix(to, "/") {

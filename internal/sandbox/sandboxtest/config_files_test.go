@@ -27,7 +27,7 @@ func TestA80_SettingsFromInside(t *testing.T) {
 		for _, m := range sandboxed {
 			b.Flags = m.flags
 			p := probeIn(t, b)
-			for _, file := range []string{b.Home + "/dotfiles/bawn/config.toml", b.Home + "/.config/bawn/config.toml", b.Home + "/.config/bawn/allowed.toml", b.Home + "/.local/state/bawn/trust"} {
+			for _, file := range []string{b.Home + "/dotfiles/bawn/config.toml", b.Home + "/.config/bawn/config.toml", b.Home + "/.config/bawn/allowed.toml", b.State + "/bawn/trust"} {
 				p.want("EACCES", "read", file)
 				p.want("EACCES|EROFS", "write", file)
 				p.want(denied, "unlink", file)
@@ -61,7 +61,7 @@ func TestA75_SettingsInWritablePlaces(t *testing.T) {
 	b := New(t, "native")
 	mkdir(t, b.Home+"/.cache/cfg")
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
-		b.Env = []string{name + "=" + b.Home + "/.cache/cfg"}
+		b.Env = []string{name + "=" + b.Home + "/.cache/cfg", "BAWN_LOG=off"} // a log makes the folder
 		os.RemoveAll(b.Home + "/.cache/cfg/bawn")
 		b.Sh(t, "echo RAN").refused(t, b.Home+"/.cache/cfg/bawn", "make the folder now")
 		mkdir(t, b.Home+"/.cache/cfg/bawn")
@@ -179,11 +179,12 @@ func TestC7_NoHome(t *testing.T) {
 		t.Errorf("with a home: %q", r.Stdout)
 	}
 	for _, env := range []string{"A=b", "HOME=", "HOME=relative"} {
-		if r := run(env).OK(t); r.Stdout != "guarded\n" || !strings.Contains(r.Stderr, "no settings of yours were read") {
+		run(env).refused(t, "cannot be recorded", "XDG_STATE_HOME", "BAWN_LOG=off")
+		if r := run(env, "BAWN_LOG=off").OK(t); r.Stdout != "guarded\n" || !strings.Contains(r.Stderr, "no settings of yours were read") {
 			t.Errorf("%s: %q %q", env, r.Stdout, r.Stderr)
 		}
 	}
-	if r := run("XDG_CONFIG_HOME=" + b.Home + "/.config").OK(t); r.Stdout != "airlock\n" {
+	if r := run("XDG_CONFIG_HOME="+b.Home+"/.config", "XDG_STATE_HOME="+b.State).OK(t); r.Stdout != "airlock\n" {
 		t.Errorf("XDG_CONFIG_HOME: %q %q", r.Stdout, r.Stderr)
 	}
 }

@@ -326,10 +326,10 @@ func TestA147_NoTrustFromInside(t *testing.T) {
 		hash := hex.EncodeToString(sum[:])
 		for _, state := range []bool{false, true} {
 			if state { // one that exists
-				mkdir(t, b.Home+"/.local/state/bawn")
+				mkdir(t, b.State+"/bawn")
 			}
 			r := b.Sh(t, Binary()+" trust --hash "+hash+" && echo TRUSTED; env -u BAWN_SANDBOXED "+Binary()+" trust --hash "+hash+" && echo TRUSTED; true").OK(t)
-			if strings.Contains(r.Stdout, "TRUSTED") || exists(b.Home+"/.local/state/bawn/trust") {
+			if strings.Contains(r.Stdout, "TRUSTED") || exists(b.State+"/bawn/trust") {
 				t.Errorf("state %v: %q", state, r.Stdout)
 			}
 			if r := b.Bawn(t, "check", "connect", "a.example"); r.Code == 0 {

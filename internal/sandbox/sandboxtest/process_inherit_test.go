@@ -117,7 +117,7 @@ func TestEnvironment(t *testing.T) {
 		b.Env = nil
 		r = b.hostShell(t, `python3 -c 'import ctypes,os,sys
 a=[os.fsencode(x) for x in sys.argv[1:]]
-A=(ctypes.c_char_p*(len(a)+1))(*a); E=(ctypes.c_char_p*4)(b"PATH=/usr/bin:/bin", b"X=one", b"X=two")
+A=(ctypes.c_char_p*(len(a)+1))(*a); E=(ctypes.c_char_p*5)(b"PATH=/usr/bin:/bin", b"BAWN_LOG=off", b"X=one", b"X=two")
 ctypes.CDLL(None).execve(a[0], A, E)' `+Binary()+" run --launcher "+l+" -- cat /proc/self/environ")
 		if !strings.Contains(r.Stdout, "X=one\x00") || strings.Contains(r.Stdout, "X=two") {
 			t.Errorf("duplicates: %q %s", r.Stdout, r.Stderr)

@@ -30,6 +30,7 @@ type Box struct {
 	Launcher  string
 	Workspace string   // the working folder of bawn; made by New
 	Home      string   // HOME, made by New: empty, so nothing of the machine's user matters
+	State     string   // XDG_STATE_HOME, beside them and absent, with bawn's own state in it
 	Env       []string // added to a small fixed environment
 	Flags     []string // of bawn run, before --
 	Stdin     string
@@ -40,7 +41,7 @@ type Box struct {
 func New(t *testing.T, launcher string) *Box {
 	t.Helper()
 	root := Dir(t)
-	b := &Box{Launcher: launcher, Workspace: filepath.Join(root, "ws"), Home: filepath.Join(root, "home")}
+	b := &Box{Launcher: launcher, Workspace: filepath.Join(root, "ws"), Home: filepath.Join(root, "home"), State: filepath.Join(root, "state")}
 	for _, d := range []string{b.Workspace, b.Home} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -105,7 +106,7 @@ func (b *Box) Bawn(t *testing.T, args ...string) Result {
 // Environ is the environment a run starts with.
 func (b *Box) Environ() []string {
 	return append([]string{
-		"HOME=" + b.Home, "PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+		"HOME=" + b.Home, "XDG_STATE_HOME=" + b.State, "PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		"LANG=C.UTF-8", "USER=" + os.Getenv("USER"), "PWD=" + b.Workspace,
 	}, b.Env...)
 }

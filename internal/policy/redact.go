@@ -25,6 +25,10 @@ func Redact(line string) string {
 		for i < len(line) && !redactBreak(line[i]) {
 			i++
 		}
+		if next && strings.Trim(line[start:i], `\`) == "" { // a quote within quotes: '\''
+			b.WriteString(line[start:i])
+			continue
+		}
 		if next && !strings.HasPrefix(line[start:i], "--") {
 			if q := line[start-1]; q == '\'' || q == '"' { // all that is quoted
 				if n := strings.IndexByte(line[i:], q); n >= 0 {

@@ -28,6 +28,7 @@ func TestRedactPairs(t *testing.T) {
 		"curl -H 'Authorization: Bearer abcdefgh'": "***",
 		"TOKENS=3 make":                            "TOKENS=3 make",
 		"ls --password":                            "ls --password",
+		`sh -c 'X_TOKEN='\''a b'\'' c'`:            `sh -c 'X_TOKEN='\''***'\'' c'`,
 		"X_TOKEN='a b' c":                          "X_TOKEN='***' c",
 	} {
 		if got := Redact(in); got != want {

@@ -36,6 +36,7 @@ want useradd passwd
 want ip iproute2
 want dbus-daemon dbus-daemon
 want dbus-send dbus-bin
+want chromium-headless-shell chromium-headless-shell
 want pgrep procps
 want zsh zsh
 want fish fish

@@ -385,3 +385,15 @@ func BenchmarkAppend(b *testing.B) {
 		must(b, l.Append(sample))
 	}
 }
+
+// What one run costs.
+func BenchmarkRun(b *testing.B) {
+	state := b.TempDir()
+	for b.Loop() {
+		l, err := Open(state)
+		must(b, err)
+		must(b, l.Append(Record{Kind: Started, Run: sample.Run, Command: "sh -c 'make test'", Dir: "/home/me/src/project", Tier: "guarded", Place: "sandbox", PID: 4711}))
+		must(b, l.Append(Record{Kind: Ended, Run: sample.Run, Duration: time.Second}))
+		must(b, l.Close())
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,28 @@ type recorder struct {
 
 	mu     sync.Mutex
 	failed error // of the first record that could not be kept
+	seen   map[sandbox.Ancestor]bool
+}
+
+// maxProcesses bounds the processes that are recorded of one run.
+const maxProcesses = 1000
+
+// line records processes that were not seen before, the oldest first.
+func (r *recorder) line(line []sandbox.Ancestor) {
+	for _, a := range slices.Backward(line) {
+		r.mu.Lock()
+		known := r.seen[a] || len(r.seen) >= maxProcesses
+		if !known {
+			if r.seen == nil {
+				r.seen = map[sandbox.Ancestor]bool{}
+			}
+			r.seen[a] = true
+		}
+		r.mu.Unlock()
+		if !known {
+			_ = r.add(audit.Record{Kind: audit.Process, Inside: a.PID, Parent: a.Parent, Command: a.Command})
+		}
+	}
 }
 
 // logVariable switches the log off, where there is no place for one.
@@ -119,6 +142,8 @@ func (r *recorder) decided(command string, d policy.Decision) error {
 
 // connection records what the egress tells; it fits session.Egress.Record.
 func (r *recorder) connection(e egress.Event) error {
+	line := lineOf(e.PID)
+	r.line(line)
 	verdict := policy.Deny // a question that nobody was asked is one
 	if e.Decision.Verdict == policy.Allow {
 		verdict = policy.Allow
@@ -126,6 +151,9 @@ func (r *recorder) connection(e egress.Event) error {
 	rec := audit.Record{
 		Kind: audit.Decided, Verdict: verdict.String(), Action: audit.Connect, Target: e.Connect.Host.String(),
 		Via: e.Via.String(), PID: e.PID, Command: e.Command, Rule: e.Decision.Rule, Error: e.Err,
+	}
+	if len(line) > 0 {
+		rec.Inside = line[0].PID
 	}
 	if e.Connect.Port != 0 {
 		rec.Target = net.JoinHostPort(rec.Target, strconv.Itoa(int(e.Connect.Port)))
@@ -148,6 +176,10 @@ func (r *recorder) connection(e egress.Event) error {
 
 // named records what the guard tells; it fits session.Options.Named.
 func (r *recorder) named(e sandbox.NameEvent) {
+	if r == nil {
+		return
+	}
+	r.line(e.Line)
 	rec := audit.Record{Kind: audit.Decided, Verdict: policy.Deny.String(), Action: audit.Write, Target: e.Path, Command: e.Command, Inside: e.PID, Rule: e.Rule}
 	switch {
 	case e.Allowed:

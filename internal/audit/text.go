@@ -44,6 +44,9 @@ func (r Record) Text() string {
 		add("(%s, %s, in %s)", r.Tier, r.Place, r.Dir)
 	case Opened:
 		add("file %d", r.File)
+	case Process:
+		add("%d  %s", r.Inside, r.Command)
+		add("started by %d", r.Parent)
 	case Ended:
 		add("after %s", ShortTime(r.Duration))
 		if r.Denied > 0 {

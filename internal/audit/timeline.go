@@ -30,6 +30,9 @@ func Timeline(run RunRecords) string {
 	}
 	b.WriteString("\n")
 	for _, r := range run.Records {
+		if r.Kind == Process {
+			continue // in the tree
+		}
 		fmt.Fprintf(&b, "%9s  %-14s  %s\n", "+"+ShortTime(r.Time.Sub(run.Time())), r.What(), r.Text())
 		if r.Verdict == "deny" {
 			for _, why := range []string{r.Rule.Text, r.Rule.Lift} {

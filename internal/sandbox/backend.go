@@ -74,12 +74,21 @@ type Event struct {
 // outside later and was written.
 type NameEvent struct {
 	Allowed bool   // watched only
+	Failed  bool   // the kernel refused it; there is no Rule
 	PID     int    // in the sandbox
 	Command string // the thread's name: text from inside, of at most 64 bytes
 	Op      string
 	Path    string
 	Rule    policy.Rule
 	Reason  string // what was wrong with the content, or ""
+	// Line is the process and those that started it, the youngest first.
+	Line []Ancestor
+}
+
+// Ancestor is one process of a line, as the sandbox counts.
+type Ancestor struct {
+	PID, Parent int
+	Command     string
 }
 
 // Sockets are the supervisor's ends of a sandbox's network: made inside, so

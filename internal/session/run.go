@@ -319,6 +319,13 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 
 // name notes what the guard told. It knows no origins; the policy does.
 func (r *runner) name(e *sandbox.NameEvent) {
+	if e.Failed {
+		rule, ok := causeOf(r.o.Policy, e.Path)
+		if !ok {
+			return
+		}
+		e.Rule = rule
+	}
 	if rule := r.o.Policy.Files().Lookup(e.Path); rule.IsSetting() && rule.Rule().ID == e.Rule.ID && e.Rule.Origin == (policy.Origin{}) {
 		e.Rule = rule.Rule()
 	}

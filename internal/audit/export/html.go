@@ -211,6 +211,9 @@ func (p *page) runs(runs []audit.RunRecords) {
 		}
 		p.add("</summary>\n<table>\n")
 		for i, x := range r.Records {
+			if x.Kind == audit.Process {
+				continue
+			}
 			if i == maxPageRecords {
 				p.add("<tr><td colspan=3 class=dim>and %d more records</td></tr>\n", len(r.Records)-i)
 				break

@@ -65,14 +65,30 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 // nameEvent reads what the guard said about one name.
 func nameEvent(text string) (*sandbox.NameEvent, bool) {
 	f := strings.Split(text[1:], "\x00")
-	if len(f) != 9 || f[8] != "" {
+	last := len(f) - 1
+	if last < 8 || f[last] != "" {
 		return nil, false
 	}
 	pid, err := strconv.Atoi(f[0])
 	return &sandbox.NameEvent{
-		Allowed: text[0] == '+', PID: pid, Command: f[1], Op: f[2], Path: f[3],
+		Line: ancestors(f[8:last]),
+		Allowed: text[0] == '+', Failed: text[0] == '!', PID: pid, Command: f[1], Op: f[2], Path: f[3],
 		Rule: policy.Rule{ID: f[4], Text: f[5], Lift: f[6]}, Reason: f[7],
 	}, err == nil
+}
+
+// ancestors reads the line of processes behind it.
+func ancestors(fields []string) (out []sandbox.Ancestor) {
+	for _, f := range fields {
+		pid, rest, _ := strings.Cut(f, " ")
+		parent, command, _ := strings.Cut(rest, " ")
+		p, err1 := strconv.Atoi(pid)
+		pp, err2 := strconv.Atoi(parent)
+		if err1 == nil && err2 == nil {
+			out = append(out, sandbox.Ancestor{PID: p, Parent: pp, Command: command})
+		}
+	}
+	return out
 }
 
 // rights are the descriptors that came with a message.

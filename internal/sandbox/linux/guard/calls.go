@@ -51,6 +51,7 @@ func (w *worker) prepare(dirfd int32, addr uint64) (prepared, unix.Errno) {
 }
 
 func (w *worker) at(dirfd int32, path string) (prepared, unix.Errno) {
+	w.asked = asked{dirfd, path}
 	p := prepared{-1, path}
 	var err unix.Errno
 	if path[0] != '/' {

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -50,12 +51,72 @@ func (w *worker) check(c *Call) outcome {
 
 // deny reports a denial and gives its error number.
 func (w *worker) deny(c *Call, v Verdict, reason string) unix.Errno {
+	w.denied = true
 	w.report(w.event(c, v.Rule, false, reason))
 	switch v.Errno {
 	case unix.EPERM, unix.EROFS:
 		return v.Errno
 	}
 	return unix.EACCES
+}
+
+// asked is the path that a call named last.
+type asked struct {
+	dirfd int32
+	path  string
+}
+
+// failed reports a name that could not be made or changed. Whether that is the
+// sandbox's doing the kernel does not say; whoever knows the policy can.
+func (w *worker) failed() {
+	path := w.asked.path
+	if path == "" {
+		return
+	}
+	if path[0] != '/' {
+		base, err := w.base(w.asked.dirfd)
+		if err != 0 {
+			return
+		}
+		defer closeFD(base)
+		dir, err := w.pathOf(base)
+		if err != 0 || !strings.HasPrefix(dir, "/") {
+			return
+		}
+		path = dir + "/" + path
+	}
+	command := w.command()
+	tgid := w.status().tgid
+	w.report(Event{PID: w.pid(), TGID: tgid, Command: command, Path: filepath.Clean(path), Failed: true, Line: w.line(tgid)})
+}
+
+// maxLine bounds how far up a line is followed.
+const maxLine = 16
+
+// line reads who started whom. It is for people alone: a process may be
+// another by the time it is read.
+func (w *worker) line(pid int) (out []Ancestor) {
+	for pid > 1 && len(out) < maxLine {
+		fd, err := unix.Openat(w.proc, strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		n, _ := unix.Read(fd, w.text[:])
+		closeFD(fd)
+		a := Ancestor{PID: pid}
+		for line := range strings.Lines(string(w.text[:max(n, 0)])) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":\t")
+			switch key {
+			case "Name":
+				a.Command = value
+			case "PPid":
+				a.Parent, _ = strconv.Atoi(value)
+			}
+		}
+		out = append(out, a)
+		pid = a.Parent
+	}
+	return out
 }
 
 // watched reports an allowed call that a rule watches.
@@ -67,9 +128,10 @@ func (w *worker) watched(c *Call, v Verdict) {
 
 func (w *worker) event(c *Call, rule policy.Rule, allowed bool, reason string) Event {
 	command := w.command()
+	tgid := w.status().tgid
 	return Event{
-		PID: c.PID, TGID: w.status().tgid, Command: command, Op: c.Op, Path: c.Target.Path(),
-		Allowed: allowed, Rule: rule, Reason: reason,
+		PID: c.PID, TGID: tgid, Command: command, Op: c.Op, Path: c.Target.Path(),
+		Allowed: allowed, Rule: rule, Reason: reason, Line: w.line(tgid),
 	}
 }
 

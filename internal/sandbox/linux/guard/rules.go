@@ -149,6 +149,16 @@ type Event struct {
 	Allowed bool   // watched only
 	Rule    policy.Rule
 	Reason  string // Vet's error text, or ""
+	// Failed: the kernel refused it, for whatever reason, and not the rules.
+	Failed bool
+	// Line is the process and those that started it, up to pid 1's child.
+	Line []Ancestor
+}
+
+// Ancestor is one process of a line, as the sandbox counts.
+type Ancestor struct {
+	PID, Parent int
+	Command     string // as the kernel has it
 }
 
 // Path is the target's path in the sandbox, or "" if it has no name.

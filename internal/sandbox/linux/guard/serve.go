@@ -122,6 +122,8 @@ type worker struct {
 	umask              int  // of this thread
 	req                notification
 	statusOf, statusFD int // see callerStatus
+	asked              asked
+	denied             bool // by the rules, in this call
 	// Room for what is read, so that answering makes little garbage: each
 	// collection of it would wake other threads.
 	path [pathMax]byte
@@ -268,7 +270,11 @@ func nap(d time.Duration) {
 
 // answer carries out one call and ends it.
 func (w *worker) answer() {
+	w.asked, w.denied = asked{}, false
 	r := w.call()
+	if !w.denied && (r.err == unix.EROFS || r.err == unix.EACCES) {
+		w.failed()
+	}
 	if r.file >= 0 {
 		if r.err = respondFD(w.fd, w.req.id, r.file, r.flags); r.err == 0 {
 			return

@@ -37,33 +37,48 @@ func serveGuard(listener int, g sandbox.Guard) *teller {
 // maxTold bounds the names that the supervisor is told of in one run.
 const maxTold = 256
 
+// maxFailures bounds those of them that only failed: they leave room for what
+// the rules denied.
+const maxFailures = 128
+
 // teller passes the guard's events on, each once. The guard must not wait for
 // a supervisor that is slow to read.
 type teller struct {
-	mu    sync.Mutex
-	told  map[string]bool
-	ended bool
-	queue chan []byte   // nil until there is something to tell
-	sent  chan struct{} // closed when all is sent
+	mu       sync.Mutex
+	told     map[string]bool
+	failures int
+	ended    bool
+	queue    chan []byte   // nil until there is something to tell
+	sent     chan struct{} // closed when all is sent
 }
 
 func (t *teller) note(e guard.Event) {
 	if e.Allowed && !strings.HasPrefix(e.Rule.ID, "watch:") {
 		return // git's config, seen and found harmless
 	}
-	key := e.Rule.ID + "\x00" + e.Path + "\x00" + e.Reason // one file may be refused for several
+	// A failure has no rule; one file may be refused for several reasons.
+	key := e.Rule.ID + "\x00" + e.Path + "\x00" + e.Reason
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.told[key] || len(t.told) >= maxTold {
+	if t.ended || t.told[key] || len(t.told) >= maxTold || e.Failed && t.failures >= maxFailures {
 		return
+	}
+	if e.Failed {
+		t.failures++
 	}
 	t.told[key] = true
 	msg := []byte{MsgName, '-'}
-	if e.Allowed {
+	switch {
+	case e.Allowed:
 		msg[1] = '+'
+	case e.Failed:
+		msg[1] = '!'
 	}
 	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, e.Rule.Text, e.Rule.Lift, e.Reason} {
 		msg = append(append(msg, f...), 0)
+	}
+	for _, a := range e.Line {
+		msg = append(fmt.Appendf(msg, "%d %d %s", a.PID, a.Parent, a.Command), 0)
 	}
 	if len(msg) > maxName {
 		return

@@ -1,0 +1,40 @@
+//go:build unix
+
+package session
+
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+)
+
+// causeOf is the rule by which a command could not make or change a name.
+// There is none if the policy allows it, or if it could not be done outside
+// the sandbox either: an error that the policy did not cause is no denial.
+func causeOf(p policy.Policy, path string) (policy.Rule, bool) {
+	if strings.Contains(path+"/", "/__pycache__/") {
+		return policy.Rule{}, false // Python tries with every module, and does without
+	}
+	real, err := sandbox.RealPath(path)
+	if err != nil {
+		return policy.Rule{}, false
+	}
+	d := p.Decide(policy.Write{Path: real})
+	if d.Verdict == policy.Allow || !writableOutside(real) {
+		return policy.Rule{}, false
+	}
+	return d.Rule, true
+}
+
+// writableOutside reports whether this process could make or change the path.
+func writableOutside(path string) bool {
+	err := unix.Access(path, unix.W_OK)
+	if err == unix.ENOENT {
+		err = unix.Access(filepath.Dir(path), unix.W_OK)
+	}
+	return err == nil
+}

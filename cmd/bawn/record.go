@@ -142,8 +142,11 @@ func (r *recorder) decided(command string, d policy.Decision) error {
 
 // connection records what the egress tells; it fits session.Egress.Record.
 func (r *recorder) connection(e egress.Event) error {
-	line := lineOf(e.PID)
-	r.line(line)
+	var line []sandbox.Ancestor
+	if !e.End {
+		line = lineOf(e.PID)
+		r.line(line)
+	}
 	verdict := policy.Deny // a question that nobody was asked is one
 	if e.Decision.Verdict == policy.Allow {
 		verdict = policy.Allow

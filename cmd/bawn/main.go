@@ -35,7 +35,7 @@ func commands() []command {
 		{"config", "[show|path|check|keys]", "print the settings that hold and where they come from", configCommand},
 		{"trust", "[--list|--revoke]", "look at a project's own settings, and trust them", trustCommand},
 		{"env", "[--json]", "list the variables that are held back", envCommand},
-		{"log", "[list|runs|show|follow|verify|export]", "read the record of runs and decisions", logCommand},
+		{"log", "[list|runs|show|…]", "read the record of runs and decisions", logCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
 		{"completion", "bash|zsh|fish|man", "print the completion for a shell, or the manual", completionCommand},

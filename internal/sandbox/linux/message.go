@@ -71,7 +71,7 @@ func nameEvent(text string) (*sandbox.NameEvent, bool) {
 	}
 	pid, err := strconv.Atoi(f[0])
 	return &sandbox.NameEvent{
-		Line: ancestors(f[8:last]),
+		Line:    ancestors(f[8:last]),
 		Allowed: text[0] == '+', Failed: text[0] == '!', PID: pid, Command: f[1], Op: f[2], Path: f[3],
 		Rule: policy.Rule{ID: f[4], Text: f[5], Lift: f[6]}, Reason: f[7],
 	}, err == nil

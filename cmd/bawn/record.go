@@ -210,7 +210,7 @@ func (r *recorder) end(res session.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed != nil {
-		warn("not all of this run could be recorded, and what could not was denied: %v", r.failed)
+		warn("not all of this run could be recorded (%v); what would have been allowed without a record was denied", r.failed)
 	}
 }
 

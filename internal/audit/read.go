@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,8 @@ type Filter struct {
 	Since   time.Time
 }
 
-// needles are what a line must hold to be one that is wanted. Most lines are
-// left out by that, without being parsed.
+// needles are what a line must hold to be one that is wanted, the longest
+// first. Most lines are left out by that, without being parsed.
 func (f Filter) needles() (out [][]byte) {
 	add := func(before, s, after string) {
 		if s != "" {
@@ -40,6 +41,7 @@ func (f Filter) needles() (out [][]byte) {
 	add("", strings.ToLower(f.Host), "")
 	add("", f.Path, "")
 	add("", f.Command, "")
+	slices.SortFunc(out, func(a, b []byte) int { return len(b) - len(a) })
 	return out
 }
 
@@ -97,17 +99,17 @@ func Last(state string, f Filter, n int) (out []Record, err error) {
 
 // LastLines returns them as they are written, without line ends.
 func LastLines(state string, f Filter, n int) (lines [][]byte, err error) {
+	oldest := 0 // lines is a ring
 	_, err = scan(state, f, position{}, func(line []byte) bool {
 		if n == 0 || len(lines) < n {
 			lines = append(lines, bytes.Clone(line))
 			return true
 		}
-		oldest := lines[0]
-		copy(lines, lines[1:])
-		lines[n-1] = append(oldest[:0], line...)
+		lines[oldest] = append(lines[oldest][:0], line...)
+		oldest = (oldest + 1) % n
 		return true
 	})
-	return lines, err
+	return append(lines[oldest:], lines[:oldest]...), err
 }
 
 // position is how far a log has been read.
@@ -217,8 +219,17 @@ func (s *scanner) file(dir *disk.Dir, n int, at int64) (size int64, more bool, e
 
 func (s *scanner) lines(text []byte) bool {
 	for len(text) > 0 {
-		line := text[:bytes.IndexByte(text, '\n')]
-		text = text[len(line)+1:]
+		// From one line with the longest needle to the next, at once.
+		begin := 0
+		if len(s.needles) > 0 {
+			at := bytes.Index(text, s.needles[0])
+			if at < 0 {
+				break
+			}
+			begin = bytes.LastIndexByte(text[:at], '\n') + 1
+		}
+		line := text[begin : begin+bytes.IndexByte(text[begin:], '\n')]
+		text = text[begin+len(line)+1:]
 		if !s.may(line) {
 			continue
 		}

@@ -54,6 +54,17 @@ func TestScanFilters(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", tt.f, got, tt.want)
 		}
 	}
+	for n, want := range map[int][]uint64{0: {1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {9}, 2: {8, 9}, 4: {6, 7, 8, 9}, 9: {1, 2, 3, 4, 5, 6, 7, 8, 9}, 20: {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+		last, err := Last(state, Filter{}, n)
+		must(t, err)
+		var got []uint64
+		for _, r := range last {
+			got = append(got, r.Seq)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the last %d: %v", n, got)
+		}
+	}
 	n := 0
 	must(t, Scan(state, Filter{}, func([]byte, *Record) bool { n++; return n < 3 }))
 	if n != 3 {

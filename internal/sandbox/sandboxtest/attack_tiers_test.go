@@ -29,6 +29,7 @@ func TestT1_T7_WhatIsWritable(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				b := New(t, l)
 				b.Flags = c.flags
+				b.Env = []string{"XDG_STATE_HOME="} // pnpm's store is where it is by default
 				root := filepath.Dir(b.Home)
 				tmp, err := os.MkdirTemp("/tmp", "bawn-attack-")
 				if err != nil {

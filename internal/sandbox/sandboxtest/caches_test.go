@@ -18,7 +18,7 @@ import (
 func cacheBox(t *testing.T, l string) *Box {
 	t.Helper()
 	b := New(t, l)
-	b.Env = []string{"BAWN_CACHES=private"}
+	b.Env = []string{"BAWN_CACHES=private", "XDG_STATE_HOME="} // where it is by default
 	for _, f := range []string{".cache/pip/warm", ".npm/warm", "go/pkg/mod/warm"} {
 		Write(t, b.Home+"/"+f, "host\n")
 	}
@@ -260,8 +260,9 @@ func TestF1_PrivateCachesWithoutOverlay(t *testing.T) {
 	// Nowhere to keep them: refused, and a twin that is shared runs.
 	b = cacheBox(t, "native")
 	m := setupMachine{name: "read-only", prefix: []string{"unshare", "-Urm", "sh", "-c", `mount -o remount,bind,ro / && exec "$@"`, "sh"}}
+	b.Env = append(b.Env, "BAWN_LOG=off")
 	m.bawn(t, b, "run", "--", "echo", "RAN").refused(t, "private caches", "read-only file system", `caches = "shared"`)
-	b.Env = nil
+	b.Env = []string{"BAWN_LOG=off"}
 	m.bawn(t, b, "run", "--", "true").OK(t)
 }
 

@@ -102,6 +102,7 @@ func TestLimitsOfTheCaller(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		b.Env = append(b.Env, "BAWN_LOG=off") // the limit is of a user who owns no state here
 		as := func(limit string) Result {
 			m := setupMachine{name: limit, prefix: []string{"bash", "-c", limit + alone, "bash"}}
 			return m.bawn(t, b, append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)...)

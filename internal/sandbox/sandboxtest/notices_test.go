@@ -11,10 +11,10 @@ import (
 // by `bawn config` always; a run without settings keeps nothing at all.
 func TestC7_NoticesAreSaidOnce(t *testing.T) {
 	b := New(t, "native")
-	state := b.Home + "/.local/state"
+	state := b.State
 	b.Sh(t, "true").OK(t)
-	if exists(state) {
-		t.Error("a run without settings made the state folder")
+	if exists(state + "/bawn/told") {
+		t.Error("a run without settings said something")
 	}
 	const waits, never, opens = "waits for trust", "is not taken", "lets commands change bawn's own settings"
 	says := func(want ...string) {
@@ -50,7 +50,7 @@ func TestC7_NoticesAreSaidOnce(t *testing.T) {
 	}
 	// Elsewhere nobody was told. Inside, nothing of it can be seen.
 	other := New(t, "native")
-	other.Home = b.Home
+	other.Home, other.State = b.Home, b.State
 	other.project(t, text)
 	if r := other.Sh(t, "cat "+state+"/bawn/told"); r.Code == 0 || !strings.Contains(r.Stderr, waits) || !strings.Contains(r.Stderr, "Permission denied") {
 		t.Errorf("%+v", r)

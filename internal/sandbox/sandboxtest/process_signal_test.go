@@ -21,7 +21,7 @@ def bye(n, f):
     sys.exit(7)
 signal.signal(signal.SIGTERM, bye)
 os.write(1, b"ready\n")
-while True: os.read(woken, 1)
+while True: signal.pause()
 `
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
@@ -63,7 +63,7 @@ if child:
 else:
     os.read(r, 1)
     os.write(1, b"ready\n")
-while True: signal.pause()
+while True: os.read(woken, 1)
 `
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)

@@ -12,6 +12,21 @@ import (
 	"bawn/internal/sandbox"
 )
 
+// explain gives what the guard told the rule that the policy has for it, with
+// the place where that was written: the guard knows neither. false: it is no
+// denial.
+func explain(p policy.Policy, e *sandbox.NameEvent) bool {
+	if e.Failed {
+		rule, ok := causeOf(p, e.Path)
+		e.Rule = rule
+		return ok
+	}
+	if rule := p.Files().Lookup(e.Path); rule.IsSetting() && rule.Rule().ID == e.Rule.ID && e.Rule.Origin == (policy.Origin{}) {
+		e.Rule = rule.Rule()
+	}
+	return true
+}
+
 // causeOf is the rule by which a command could not make or change a name.
 // There is none if the policy allows it, or if it could not be done outside
 // the sandbox either: an error that the policy did not cause is no denial.

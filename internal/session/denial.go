@@ -45,17 +45,6 @@ func (d Denial) String() string {
 	return s
 }
 
-// origin adds where the rule was written: the guard knows no origins, the
-// policy does.
-func (d *Denial) origin(p policy.Policy) {
-	if d.Path == "" || d.Rule.Origin != (policy.Origin{}) {
-		return
-	}
-	if rule := p.Files().Lookup(d.Path); rule.IsSetting() && rule.Rule().ID == d.Rule.ID {
-		d.Rule = rule.Rule()
-	}
-}
-
 // maxDenials bounds what one run remembers; later ones are only counted.
 const maxDenials = 256
 

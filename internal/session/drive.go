@@ -291,6 +291,9 @@ func (t *task) steer(p sandbox.Process, ev sandbox.Event) error {
 
 // named notes what the guard told.
 func (t *task) named(e *sandbox.NameEvent) {
+	if !explain(t.policy, e) {
+		return
+	}
 	t.mu.Lock()
 	t.names.add(e)
 	t.mu.Unlock()
@@ -299,7 +302,6 @@ func (t *task) named(e *sandbox.NameEvent) {
 		if e.Reason != "" {
 			d.Rule.Text = e.Reason
 		}
-		d.origin(t.policy)
 		t.s.deny(t.info.ID, d)
 		t.s.watchers.tell()
 	}

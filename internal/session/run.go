@@ -317,17 +317,10 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 	return Result{}, false, nil
 }
 
-// name notes what the guard told. It knows no origins; the policy does.
+// name notes what the guard told.
 func (r *runner) name(e *sandbox.NameEvent) {
-	if e.Failed {
-		rule, ok := causeOf(r.o.Policy, e.Path)
-		if !ok {
-			return
-		}
-		e.Rule = rule
-	}
-	if rule := r.o.Policy.Files().Lookup(e.Path); rule.IsSetting() && rule.Rule().ID == e.Rule.ID && e.Rule.Origin == (policy.Origin{}) {
-		e.Rule = rule.Rule()
+	if !explain(r.o.Policy, e) {
+		return
 	}
 	if r.o.Named != nil {
 		r.o.Named(*e)

@@ -112,7 +112,48 @@ func (p *program) check(v plain.View) error {
 	} else if real != p.path {
 		return errChanged
 	}
+	if err := oneName(p.path, link(p.file), link(p.dir)); err != nil {
+		return err
+	}
 	return p.checkScript(v)
+}
+
+// systemTrees hold what the machine's own packages install, where some files
+// have several names; no user's cache is linked there.
+var systemTrees = [...]string{"/usr", "/bin", "/sbin", "/nix/store"}
+
+// oneName refuses a file that the user could write by a name which is not in
+// its folder. Package managers link programs to files of their caches, which
+// sandboxed commands write, and where a file's other names are nobody can tell.
+// file and dir lead to what lies at the real path.
+func oneName(path, file, dir string) error {
+	for _, tree := range systemTrees {
+		if policy.Inside(path, tree) {
+			return nil
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		return err
+	}
+	if st.Nlink < 2 || int(st.Uid) != os.Geteuid() && unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS) != nil {
+		return nil
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	here := uint64(0)
+	for _, n := range names {
+		var other unix.Stat_t
+		if n.Type().IsRegular() && unix.Lstat(dir+"/"+n.Name(), &other) == nil && other.Dev == st.Dev && other.Ino == st.Ino {
+			here++
+		}
+	}
+	if here < uint64(st.Nlink) {
+		return errors.New("the file has another name elsewhere (a hard link), by which a sandboxed command may have changed it; a copy in its place can run")
+	}
+	return nil
 }
 
 // maxScript is how much of a file the kernel reads to find what runs it.
@@ -180,6 +221,9 @@ func checkRunner(find func(string) (string, error), name string, v plain.View, l
 	real, err := find(name)
 	if err != nil {
 		return fmt.Errorf("what runs it: %w", err)
+	}
+	if err := oneName(real, real, filepath.Dir(real)); err != nil {
+		return fmt.Errorf("what runs it, %q: %w", real, err)
 	}
 	f, err := os.Open(real)
 	if err != nil {

@@ -205,6 +205,41 @@ func TestNoLinkOfTheWorkspaceLeadsOutside(t *testing.T) {
 	}
 }
 
+// A program, or what runs it, that is also a file of a place which sandboxed
+// commands write, as package managers link them, has been theirs. Two names in
+// its own folder are no reason.
+func TestNoHardLinkRunsOutside(t *testing.T) {
+	b := box(t, excludes)
+	tools := filepath.Join(filepath.Dir(b.Home), "tools")
+	tool, interp, second := filepath.Join(tools, "mytool"), filepath.Join(tools, "interp"), filepath.Join(tools, "second")
+	link := func(old, name string) {
+		t.Helper()
+		if err := os.Link(old, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(tool, second)
+	if out, code := said(t, b, "mytool", "x"); code != 0 || !strings.Contains(out, "ran outside 1 x") {
+		t.Errorf("the twin: exit %d:\n%s", code, out)
+	}
+	link(tool, filepath.Join(b.Workspace, "cached"))
+	if out, code := unasked(t, b, "mytool", "x"); code != 125 || !strings.Contains(out, "a hard link") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if err := os.Remove(tool); err != nil {
+		t.Fatal(err)
+	}
+	script(t, interp, "echo ran outside")
+	link(interp, filepath.Join(b.Workspace, "cached2"))
+	sandboxtest.Write(t, tool, "#!"+interp+"\n")
+	if err := os.Chmod(tool, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := unasked(t, b, "mytool", "x"); code != 125 || !strings.Contains(out, "what runs it") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
 // While the question waits the program cannot become another one.
 func TestToctou_ProgramReplacedDuringTheQuestion(t *testing.T) {
 	b := box(t, excludes)

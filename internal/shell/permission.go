@@ -240,6 +240,9 @@ func (r *Permission) matches(c Command) match {
 			got = base(got)
 		}
 		if got != want {
+			if i > 0 && r.Verdict != policy.Allow && (strings.HasPrefix(got, "-") || strings.HasPrefix(want, "-")) && r.later(i, c.Words[i:]) {
+				return mayMatch
+			}
 			return noMatch
 		}
 	}
@@ -252,6 +255,25 @@ func (r *Permission) matches(c Command) match {
 		}
 	}
 	return mayMatch // words that may all be nothing
+}
+
+// later reports whether the rule's words from i on stand among words, in their
+// order. Options may stand before them and between, and an option anywhere
+// (git -C lib push, git push origin --force); which of them have a value of
+// their own only the program knows.
+func (r *Permission) later(i int, words []Word) bool {
+	for _, w := range words {
+		switch want := r.Pattern.Word(i); {
+		case !w.Known && strings.HasPrefix(want, w.Text):
+			return true // it may be several words
+		case w.Text == want:
+			i++
+		}
+		if i == r.Pattern.Len() {
+			return true
+		}
+	}
+	return false
 }
 
 // writes reports whether a redirection puts something into a file.

@@ -71,6 +71,26 @@ func TestOptionsOfWrappersHideNothing(t *testing.T) {
 	}
 }
 
+// Options before the words of a rule, and an option of the rule behind other
+// words, do not take a command out of what the rule restricts. A rule that
+// allows is not widened.
+func TestRulesSeePastOptions(t *testing.T) {
+	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny git push --force *", "ask docker compose up *", "deny make deploy", "ask npm publish *", "allow go test *")}
+	for text, want := range map[string]policy.Verdict{
+		"git push --force x": policy.Deny, "git -C lib push --force": policy.Ask, "git --no-pager push --force": policy.Ask, "git -c a.b=c push -q --force": policy.Ask,
+		"git push origin main --force": policy.Ask, "git push -q --force": policy.Ask, "git push origin $X": policy.Ask, "git -C $D push --force": policy.Ask, "git -C lib $X": policy.Ask, "git -C lib --for$X": policy.Allow,
+		"docker --context c compose up": policy.Ask, "docker compose -f x up -d": policy.Ask, "make -j4 deploy": policy.Ask, "npm --silent publish": policy.Ask,
+		// The twins.
+		"git push origin main": policy.Allow, "git -C lib status": policy.Allow, "git commit -m push": policy.Allow, "git -C lib push": policy.Allow, "git --force push": policy.Allow, "docker compose -f x down": policy.Allow, "make -j4": policy.Allow, "npm run publish": policy.Allow,
+	} {
+		if d := p.Ruled(OfText(text)); d.Verdict != want {
+			t.Errorf("%q: %+v, want %v", text, d, want)
+		}
+	}
+	p.Mode = AskMode
+	checkPermissions(t, p, map[string]policy.Verdict{"go test x": policy.Allow, "go -C x test": policy.Ask})
+}
+
 func TestA121_NoCapOnTheParts(t *testing.T) {
 	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny curl *")}
 	for _, n := range []int{0, 1, 60, 5000} {

@@ -209,7 +209,7 @@ var homeSecrets = [...]place{
 // homeOwn are bawn's own folders below a home: hidden whole.
 var homeOwn = [...]place{
 	{".config/bawn", false, "bawn's settings"},
-	{".local/state/bawn", false, "bawn's state"},
+	{".local/state/bawn", false, "bawn's state files"},
 }
 
 // systemSecrets are absolute paths that a command of root could read.
@@ -296,7 +296,7 @@ var envSecrets = [...]struct {
 	{"CLAUDE_CONFIG_DIR", ".credentials.json", true, "Claude Code credentials"},
 	{"SOPS_AGE_KEY_FILE", "", true, "age keys"},
 	{"XDG_CONFIG_HOME", "bawn", false, "bawn's settings"},
-	{"XDG_STATE_HOME", "bawn", false, "bawn's state"},
+	{"XDG_STATE_HOME", "bawn", false, "bawn's state files"},
 	{"XDG_RUNTIME_DIR", "bawn", false, "bawn's sockets"},
 	{"XDG_CONFIG_HOME", "gh", false, "GitHub CLI token"},
 	{"XDG_CONFIG_HOME", "gcloud", false, "Google Cloud credentials"},

@@ -117,8 +117,18 @@ func (s Store) Lookup(project string, text []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, found := find(entries, project, text)
-	return found, nil
+	if _, found := find(entries, project, text); !found {
+		return false, nil
+	}
+	// A variable can lead the store into the project, which commands write (A75).
+	real, err := filepath.EvalSymlinks(s.dir)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if policy.Inside(filepath.ToSlash(real), filepath.ToSlash(project)) {
+		return false, fmt.Errorf("%w: %s lies in the workspace, where commands may change it; set XDG_STATE_HOME to another folder", ErrStore, s.dir)
+	}
+	return true, nil
 }
 
 // List returns all entries, in the order in which they were made.

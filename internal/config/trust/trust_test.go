@@ -38,6 +38,28 @@ func (s Store) holds(t testing.TB, project, text string) bool {
 	return ok
 }
 
+// A75: a store that lies in the project, by its name or through a link, was
+// written by whoever wrote the project.
+func TestA75_StoreInTheProject(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	project := filepath.Join(root, "p")
+	inside, link := Open(filepath.Join(project, "state", "bawn")), Open(filepath.Join(root, "link"))
+	must(t, inside.Trust(project, raw("a"), "me", when))
+	must(t, os.Symlink(inside.dir, link.dir))
+	for _, s := range []Store{inside, link} {
+		if ok, err := s.Lookup(project, raw("a")); ok || !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+			t.Errorf("%s: %v, %v", s.dir, ok, err)
+		}
+	}
+	// The twin: beside it, also where the name only begins alike.
+	beside := Open(filepath.Join(project+"2", "bawn"))
+	must(t, beside.Trust(project, raw("a"), "me", when))
+	if !beside.holds(t, project, "a") {
+		t.Error("a store beside the project does not count")
+	}
+}
+
 func TestTrustIsPathAndContent(t *testing.T) {
 	s := newStore(t)
 	if s.holds(t, "/p", "a") {

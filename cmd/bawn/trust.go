@@ -146,9 +146,6 @@ func (f *trustFlags) review(store trust.Store, ws string) int {
 	return exitUntrusted
 }
 
-// manyLines is most of a screen.
-const manyLines = 15
-
 // askTrust shows a person on the terminal, wherever stdout leads, what the
 // answer is about.
 func askTrust(r config.Review) approval.Answer {
@@ -160,9 +157,6 @@ func askTrust(r config.Review) approval.Answer {
 	p := approval.Prompt{
 		Title: "Trust the settings of this project?", Object: r.Path, Notes: strings.Split(strings.TrimSuffix(r.Text(), "\n"), "\n"),
 		Offers: []approval.Offer{{Scope: approval.Once, Text: "trust exactly this content, until the file changes"}},
-	}
-	if n := len(p.Notes); n > manyLines {
-		p.Notes = append(p.Notes, fmt.Sprintf("careful: these are %d lines, and the first may have left the screen", n))
 	}
 	return ask(tty, p)
 }

@@ -177,7 +177,7 @@ func TestPromptIsText(t *testing.T) {
 		p := Prompt{Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
 			Rule: policy.Rule{ID: "x" + text.Draw(rt, "rule"), Origin: policy.Origin{File: text.Draw(rt, "file")}}, Offers: []Offer{{Once, text.Draw(rt, "offer")}}}
 		s := p.text() + p.choices()
-		if strings.Count(s, "\n") != 9 {
+		if n := strings.Count(s, "\n"); n != 9 && !(n == 10 && strings.Contains(s, "\n  careful: ")) {
 			rt.Fatalf("%d lines: %q", strings.Count(s, "\n"), s)
 		}
 		for _, r := range s {
@@ -186,6 +186,37 @@ func TestPromptIsText(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A question whose beginning may have left the screen says so where it is
+// answered: by many lines, or by one that goes round and round, the blanks in
+// which could show anything below them.
+func TestLongQuestionsSaySo(t *testing.T) {
+	const careful = "its beginning may have left the screen\n  y  this once\n"
+	long := func(p Prompt) bool { return strings.Contains(p.text(), careful) }
+	if long(testPrompt) {
+		t.Errorf("a short one: %s", testPrompt.text())
+	}
+	for _, filler := range []string{"x", " ", "\u754c", "\x1b"} {
+		for _, part := range []func(*Prompt, string){func(p *Prompt, s string) { p.Object = s }, func(p *Prompt, s string) { p.Notes = []string{"a", s} }} {
+			p := testPrompt
+			if part(&p, strings.Repeat(filler, 1500)); !long(p) {
+				t.Errorf("%q is not said to be long", filler)
+			}
+		}
+	}
+	p := testPrompt
+	for range someRows {
+		p.Notes = append(p.Notes, "x")
+	}
+	if !long(p) {
+		t.Error("many notes are not said to be long")
+	}
+	for text, want := range map[string]int{"": 0, "\n": 1, "a\nb\n": 2, strings.Repeat("a", columns) + "\n": 1, strings.Repeat("a", columns+1) + "\n": 2, strings.Repeat("\u754c", columns) + "\n": 2} {
+		if n := rows(text); n != want {
+			t.Errorf("%q takes %d lines, want %d", text, n, want)
+		}
+	}
 }
 
 // Only what was offered is an answer, and everything else is no answer at all.

@@ -331,11 +331,36 @@ func (p Prompt) text() string {
 	if p.Rule.ID != "" {
 		fmt.Fprintf(&b, "  rule: %s (%s)\n", policy.Escape(p.Rule.ID), policy.Escape(p.Rule.Origin.String()))
 	}
+	if n := rows(b.String()); n > someRows {
+		fmt.Fprintf(&b, "  careful: this question is about %d lines long, and its beginning may have left the screen\n", n)
+	}
 	for _, o := range p.Offers {
 		fmt.Fprintf(&b, "  %s  %s\n", keys[o.Scope].letter, policy.Escape(o.Text))
 	}
 	fmt.Fprintf(&b, "  %s  no (also Enter, Esc)\n", keys[No].letter)
 	return b.String()
+}
+
+// columns and someRows are a small screen, with room for the choices. What the
+// terminal says of its size any program may have changed.
+const (
+	columns  = 80
+	someRows = 16
+)
+
+// rows is how many lines of such a screen a text takes, at most.
+func rows(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		cells := -1 // the line's end
+		for _, r := range line {
+			if cells++; r >= 0x80 {
+				cells++ // letters of East Asia take two
+			}
+		}
+		n += 1 + max(0, cells-1)/columns
+	}
+	return n
 }
 
 // choices is the line at which keys begin to count.

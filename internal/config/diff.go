@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"bawn/internal/hostname"
 	"bawn/internal/policy"
 )
 
@@ -84,6 +85,12 @@ func showValue(k *Key, it Item) string {
 		return it.Text
 	case Proxy:
 		return quoteProxy(it.Text)
+	case Hosts:
+		text := policy.Quote(it.Text)
+		if _, warning := hostname.Display(it.host.Host()); warning != "" {
+			text += ", which " + warning + ","
+		}
+		return text
 	}
 	return policy.Quote(it.Text)
 }

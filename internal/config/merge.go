@@ -25,9 +25,9 @@ func (p Pending) Text() string {
 	if p.Never {
 		why = "is never taken from a project's file"
 	}
-	text := strconv.Quote(p.Item.Text)
-	if k := findKey(p.Key); k >= 0 && (keys[k].Kind == Ports || keys[k].Kind == Bool) {
-		text = p.Item.Text
+	text := policy.Quote(p.Item.Text)
+	if k := findKey(p.Key); k >= 0 {
+		text = showValue(&keys[k], p.Item)
 	}
 	return fmt.Sprintf("%s = %s (%s) %s", p.Key, text, shown(p.Item.Origin.String()), why)
 }

@@ -80,3 +80,27 @@ func TestReviewText(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// A person is shown hosts in letters that cannot be mistaken, before the file
+// is trusted and after.
+func TestLookAlikeHostsAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.projectFile(), "[sandbox]\nallowed_domains = ['\u0430pple.com', 'xn--pple-43d.com:8443', 'b\u00fccher.example', 'EXAMPLE.com']\n")
+	r, err := LoadReview(w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text()
+	for _, want := range []string{
+		`adds "xn--pple-43d.com", which reads "аpple.com" and looks like apple.com, but is another name, (`, `adds "xn--pple-43d.com:8443", which reads`, `adds "xn--bcher-kva.example", which reads "bücher.example"`, `adds "example.com" (`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, p := range w.load().Pending() {
+		if strings.Contains(p.Text(), `= "а`) {
+			t.Errorf("the look-alike by itself: %s", p.Text())
+		}
+	}
+}

@@ -84,7 +84,9 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 		}
 		it.Text, err = sc.path(k, text)
 	case Hosts:
-		it.host, err = parseHost(k, text, o)
+		if it.host, err = parseHost(k, text, o); err == nil {
+			it.Text = it.host.String() // in ASCII, which no look-alike letter disguises
+		}
 	case Ports:
 		it.Text, err = parsePort(text)
 	case Names:

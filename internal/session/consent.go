@@ -1,14 +1,9 @@
 package session
 
 import (
-	"fmt"
-
 	"bawn/internal/approval"
 	"bawn/internal/shell/plain"
 )
-
-// longCommand is more than half a screen, in bytes.
-const longCommand = 1000
 
 // Consent words the question whether a command may start, and where.
 func Consent(c Command, out Outcome, dir string) approval.Prompt {
@@ -21,9 +16,6 @@ func Consent(c Command, out Outcome, dir string) approval.Prompt {
 		p.Object = plain.Quote(out.Program.Args)
 		p.Notes = []string{"program: " + plain.Quote([]string{out.Program.Program}), "folder:  " + plain.Quote([]string{dir})}
 		p.Offers[0].Text = "run it outside, this once"
-	}
-	if n := len(p.Object); n > longCommand {
-		p.Notes = append(p.Notes, fmt.Sprintf("careful: the command is %d characters long, and its beginning may have left the screen", n))
 	}
 	return p
 }

@@ -26,7 +26,7 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 				continue
 			case planted && !insideAny(real, writable):
 				in.host.Warnings = append(in.host.Warnings, fmt.Sprintf(
-					"%s: not writable, since a link that a sandboxed command could have made leads to %s; --add-dir opens that folder", r.Path, real))
+					"%s: not writable, since a link that a sandboxed command could have made leads to %s; remove the link, or open that folder with --add-dir if you made it", r.Path, real))
 				continue
 			}
 			r.Path = real

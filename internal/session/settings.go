@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bawn/internal/config"
@@ -71,7 +72,11 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 	if err != nil {
 		return policy.Policy{}, host, fmt.Errorf("%w", err)
 	}
-	if err := ownPlaces(p, r.Own); err != nil {
+	own := r.Own
+	if host.Layers != "" { // a link of the user's may have led elsewhere
+		own = append(slices.Clip(own), host.Layers)
+	}
+	if err := ownPlaces(p, own); err != nil {
 		return policy.Policy{}, host, err
 	}
 	if r.Network.Off && p.Tier() == policy.Guarded && p.Mode() != policy.ReadOnlyMode {
@@ -106,7 +111,7 @@ func ownPlaces(p policy.Policy, own []string) error {
 			continue
 		}
 		return &policy.RefusedError{
-			What: fmt.Sprintf("bawn's own folder %q", path), Why: "a sandboxed command could make it, and so change what bawn reads",
+			What: fmt.Sprintf("bawn's own folder %q", path), Why: "a sandboxed command could make or change it, and so what bawn reads",
 			Lift: "make the folder now, or set XDG_CONFIG_HOME and XDG_STATE_HOME to places that commands cannot write",
 		}
 	}

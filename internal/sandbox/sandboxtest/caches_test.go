@@ -155,6 +155,30 @@ func TestF1_F11_PrivateCachesAfterKill(t *testing.T) {
 	}
 }
 
+// F1, A60: a link of the user's that leads the copies to where commands write
+// would let one put anything below the next one's caches.
+func TestA60_PrivateCachesLinkedElsewhere(t *testing.T) {
+	t.Parallel()
+	b := cacheBox(t, "native")
+	Write(t, b.layers()[:len(b.layers())-len("caches")]+"told", "")
+	kept := b.Home + "/kept"
+	Write(t, kept+"/x", "")
+	if err := os.Symlink(b.Workspace, b.layers()); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.Sh(t, "true"); r.Code != 125 || !strings.Contains(r.Stderr, "a sandboxed command could") {
+		t.Errorf("copies in the workspace: %+v", r)
+	}
+	if err := os.Remove(b.layers()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(kept, b.layers()); err != nil {
+		t.Fatal(err)
+	}
+	b.Sh(t, "echo x >~/.npm/new").OK(t)
+	b.Sh(t, "cat ~/.npm/new").OK(t)
+}
+
 // F4: a credential in a private cache stays hidden, whatever earlier runs have
 // put on the way to it; and nothing that they put there stops the next run.
 func TestF4_PrivateCaches(t *testing.T) {

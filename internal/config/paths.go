@@ -27,8 +27,21 @@ func Paths(environ []string, home, workspace string) []Place {
 
 // CheckFile reads one file, at an absolute path, as a user's own: an *Error
 // is what would refuse every run. Who owns it does not matter, and nothing of
-// it holds. A link is followed.
+// it holds. A link is followed, but not to a project's own file, as no run does.
 func CheckFile(path, home, workspace string) error {
+	if !filepath.IsAbs(home) {
+		home = ""
+	}
+	sc := scope{layer: User, home: filepath.ToSlash(home), workspace: filepath.ToSlash(workspace)}
+	if folder := filepath.Dir(path); filepath.Base(folder) == projectFolder && filepath.Base(path) == fileName {
+		sc.layer = ProjectFile
+		data, err := readProject(filepath.Dir(folder))
+		if err != nil {
+			return refuse(path, "it cannot be read: "+reason(err), "")
+		}
+		_, err = parseFile(sc, path, data)
+		return err
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return refuse(path, "it cannot be read: "+reason(err), "")
@@ -42,13 +55,6 @@ func CheckFile(path, home, workspace string) error {
 	if err != nil {
 		return refuse(path, "it cannot be read: "+reason(err), "")
 	}
-	if !filepath.IsAbs(home) {
-		home = ""
-	}
-	layer := User
-	if filepath.Base(filepath.Dir(path)) == projectFolder {
-		layer = ProjectFile
-	}
-	_, err = parseFile(scope{layer: layer, home: filepath.ToSlash(home), workspace: filepath.ToSlash(workspace)}, path, data)
+	_, err = parseFile(sc, path, data)
 	return err
 }

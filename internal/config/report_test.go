@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -102,5 +103,34 @@ func TestLookAlikeHostsAreNamed(t *testing.T) {
 		if strings.Contains(p.Text(), `= "а`) {
 			t.Errorf("the look-alike by itself: %s", p.Text())
 		}
+	}
+}
+
+// Checking a project's file finds what a run would refuse: a link, and a size
+// that a user's own file may have.
+func TestCheckFileOfAProject(t *testing.T) {
+	w := newWorld(t)
+	long := "# " + strings.Repeat("x", MaxProject) + "\n"
+	w.write(w.projectFile(), "[sandbox]\n")
+	w.write(w.dir+"/mine.toml", long)
+	check := func(path string) error { return CheckFile(path, w.home, w.dir) }
+	if err := check(w.projectFile()); err != nil {
+		t.Error(err)
+	}
+	if err := check(w.dir + "/mine.toml"); err != nil {
+		t.Error(err)
+	}
+	w.write(w.projectFile(), long)
+	if err := check(w.projectFile()); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a file that no run takes: %v", err)
+	}
+	if err := os.Remove(w.projectFile()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(w.dir+"/mine.toml", w.projectFile()); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(w.projectFile()); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a link in a project: %v", err)
 	}
 }

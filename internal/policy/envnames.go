@@ -27,9 +27,6 @@ type envName struct {
 var envNames = [...]envName{
 	{"ALACRITTY_SOCKET", envSocket},
 	{"ANTHROPIC_CUSTOM_HEADERS", envSecret},
-	{"APIKEY", envSecret},
-	{"API_KEY", envSecret},
-	{"APP_KEY", envSecret},
 	{"AT_SPI_BUS_ADDRESS", envSocket},
 	{"AUTHORIZATION", envSecret},
 	{"AWS_CONTAINER_CREDENTIALS_FULL_URI", envPointer},
@@ -107,7 +104,6 @@ var envNames = [...]envName{
 	{"SWAYSOCK", envSocket},
 	{"TMUX", envSocket},
 	{"TMUX_PANE", envSocket},
-	{"TOKEN", envSecret},
 	{"WAYLAND_DISPLAY", envDisplay},
 	{"WAYLAND_SOCKET", envDisplay},
 	{"WEZTERM_UNIX_SOCKET", envSocket},
@@ -117,8 +113,8 @@ var envNames = [...]envName{
 	{"ZELLIJ", envSocket},
 }
 
-// envEnds match the end of a name, once digits at its very end are gone:
-// GEMINI_API_KEY_2 is a key as well.
+// envEnds match the end of a name, or without their _ all of it, once digits at
+// its very end are gone: GEMINI_API_KEY_2 is a key as well, and so is ACCESS_KEY.
 var envEnds = [...]envName{
 	{"_ACCESSTOKEN", envSecret},
 	{"_ACCESS_KEY", envSecret},
@@ -221,7 +217,7 @@ func envNameRule(upper string) (reason, rule string) {
 	}
 	last := base[len(base)-1]
 	for i := range envEnds {
-		if s := &envEnds[i]; last == s.name[len(s.name)-1] && strings.HasSuffix(base, s.name) {
+		if s := &envEnds[i]; last == s.name[len(s.name)-1] && (strings.HasSuffix(base, s.name) || s.name[0] == '_' && base == s.name[1:]) {
 			return envUnlessHarmless(upper, s.kind, "*"+s.name)
 		}
 	}

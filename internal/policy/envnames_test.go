@@ -54,9 +54,9 @@ var envNamePairs = []struct{ rule, takes, twin string }{
 	{"BUNDLE_*__ORG", "BUNDLE_X__ORG", "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/"},
 	{"OTEL_EXPORTER_OTLP_*HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 	{"ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_BASE_URL"},
-	{"APIKEY", "apikey", "APIKEYS_DOC"},
-	{"API_KEY", "API_KEY", "API_URL"},
-	{"APP_KEY", "APP_KEY", "APP_ENV"},
+	{"*_APIKEY", "apikey", "APIKEYS_DOC"},
+	{"*_API_KEY", "API_KEY", "API_URL"},
+	{"*_APP_KEY", "APP_KEY", "APP_ENV"},
 	{"AUTHORIZATION", "AUTHORIZATION", "AUTHOR"},
 	{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL"},
 	{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_PAGER"},
@@ -90,7 +90,7 @@ var envNamePairs = []struct{ rule, takes, twin string }{
 	{"SSHPASS", "SSHPASS", "SSH_TTY"},
 	{"SSH_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE"},
 	{"SUDO_ASKPASS", "SUDO_ASKPASS", "SUDO_USER"},
-	{"TOKEN", "TOKEN", "MAX_TOKENS"},
+	{"*_TOKEN", "TOKEN", "MAX_TOKENS"},
 	{"YARN_NPM_AUTH_IDENT", "YARN_NPM_AUTH_IDENT", "YARN_NPM_REGISTRY_SERVER"},
 	{"*_API_KEY", "GEMINI_API_KEY_2", "GEMINI_API_VERSION_2"},
 	{"*_AUTH", "npm_config_//r/:_auth", "npm_config_//r/:username"},
@@ -219,6 +219,25 @@ func TestEnvTablesAreSorted(t *testing.T) {
 		if r := envTrimDigits(h); !slices.ContainsFunc(envEnds[:], func(n envName) bool { return strings.HasSuffix(r, n.name) }) &&
 			!slices.ContainsFunc(envParts[:], func(n envName) bool { return strings.Contains(h, n.name) }) {
 			t.Errorf("%s in envHarmless has no effect", h)
+		}
+	}
+}
+
+// A130: the end of a name that marks a secret marks it as well where nothing
+// stands before it.
+func TestA130_BareNames(t *testing.T) {
+	for _, e := range envEnds {
+		bare, ok := strings.CutPrefix(e.name, "_")
+		if !ok {
+			continue
+		}
+		for _, name := range []string{bare, strings.ToLower(bare), bare + "_2", "X" + e.name} {
+			if _, dropped := (EnvRules{}).Scrub([]string{name + "=x"}); len(dropped) != 1 {
+				t.Errorf("%s is kept", name)
+			}
+		}
+		if _, dropped := (EnvRules{}).Scrub([]string{"X" + bare + "X=x"}); len(dropped) != 0 && !strings.Contains(bare, "TOKEN_FILE") {
+			t.Errorf("X%sX: %+v", bare, dropped)
 		}
 	}
 }

@@ -8,8 +8,21 @@ import (
 	"pgregory.net/rapid"
 )
 
+// installNames are those of several tools, with the manifests if adds.
+func installNames(adds bool) WriteNames {
+	w := WriteNames{
+		On: true, Folders: []string{"node_modules", "target", ".venv", "venv", "vendor", ".yarn/cache", ".yarn/unplugged"},
+		Files: []string{"package-lock.json", "Cargo.lock", "uv.lock", "pnpm-lock.yaml", "go.sum", "bun.lock", "bun.lockb", "yarn.lock", ".yarn/install-state.gz"},
+		Rule:  Rule{ID: "install:write", Text: "a package install writes only some names"},
+	}
+	if adds {
+		w.Files = append(w.Files, "package.json", "go.mod")
+	}
+	return w
+}
+
 func TestPlace(t *testing.T) {
-	w := InstallNames(false)
+	w := installNames(false)
 	for rel, want := range map[string]Place{
 		"": Elsewhere, "src": Elsewhere, "node_modules": ListedFolder, "node_modules/a/b": Below, "a/b/node_modules/c": Below,
 		"a/target": ListedFolder, "targets": Elsewhere, "xnode_modules/a": Elsewhere, "Target": Elsewhere,
@@ -33,7 +46,7 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%q: %d, want %d", rel, got, want)
 		}
 	}
-	for _, n := range append(append([]string(nil), InstallNames(true).Files...), w.Folders...) {
+	for _, n := range append(append([]string(nil), installNames(true).Files...), w.Folders...) {
 		if !IsClean("/" + n) {
 			t.Errorf("name %q", n)
 		}
@@ -78,7 +91,7 @@ func TestPlaceHasAReason(t *testing.T) {
 }
 
 func TestWritesNarrowThePolicy(t *testing.T) {
-	c := Config{Tier: Guarded, Workspace: "/home/u/ws", Homes: []string{"/home/u"}, Guard: true, Writes: InstallNames(false)}
+	c := Config{Tier: Guarded, Workspace: "/home/u/ws", Homes: []string{"/home/u"}, Guard: true, Writes: installNames(false)}
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)

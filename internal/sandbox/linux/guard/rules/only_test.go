@@ -9,6 +9,19 @@ import (
 	"bawn/internal/policy"
 )
 
+// installNames are those of several tools.
+func installNames(adds bool) policy.WriteNames {
+	w := policy.WriteNames{
+		On: true, Folders: []string{"node_modules", "target", ".venv", "venv", ".yarn/cache"},
+		Files: []string{"package-lock.json", "Cargo.lock", "uv.lock", "pnpm-lock.yaml", "go.sum", "bun.lock", "yarn.lock", ".yarn/install-state.gz"},
+		Rule:  policy.Rule{ID: "install:write", Text: "a package install writes only some names"},
+	}
+	if adds {
+		w.Files = append(w.Files, "package.json", "go.mod")
+	}
+	return w
+}
+
 // F9: a package install writes its folders, lock files and nothing else.
 func TestOnly(t *testing.T) {
 	w := newWorld(t, false)
@@ -34,7 +47,7 @@ func TestOnly(t *testing.T) {
 	} {
 		tree()
 		script := "export CACHE=" + w.ws + "/../cache; mkdir -p $CACHE; " + ok
-		if out, err, denied, _ := w.inside(w.ws, script, policy.InstallNames(false)); err != nil || len(denied) > 0 {
+		if out, err, denied, _ := w.inside(w.ws, script, installNames(false)); err != nil || len(denied) > 0 {
 			t.Errorf("%s: %v, denied %+v\n%s", ok, err, denied, out)
 		}
 	}
@@ -57,7 +70,7 @@ func TestOnly(t *testing.T) {
 		`exec 3<old; echo x >/proc/self/fd/3`, `exec 3<old; ln -L /proc/self/fd/3 node_modules/o`,
 		`ln old ../cache/o`, `mv old ../cache/o`,
 	} {
-		if out, err, denied, _ := w.inside(w.ws, bad, policy.InstallNames(false)); err == nil || len(denied) == 0 {
+		if out, err, denied, _ := w.inside(w.ws, bad, installNames(false)); err == nil || len(denied) == 0 {
 			t.Errorf("%s: %v, denied %+v\n%s", bad, err, denied, out)
 		}
 		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123", "package-lock.json", "targetOld123/x"} {
@@ -66,11 +79,11 @@ func TestOnly(t *testing.T) {
 			}
 		}
 	}
-	if out, err, _, _ := w.inside(w.ws, `echo x >package.json; echo x >go.mod`, policy.InstallNames(true)); err != nil {
+	if out, err, _, _ := w.inside(w.ws, `echo x >package.json; echo x >go.mod`, installNames(true)); err != nil {
 		t.Errorf("a manifest: %v\n%s", err, out)
 	}
 	// Without names nothing is written.
-	none := policy.InstallNames(false)
+	none := installNames(false)
 	none.Folders, none.Files = nil, nil
 	if _, err, denied, _ := w.inside(w.ws, `mkdir node_modules/x`, none); err == nil || len(denied) == 0 {
 		t.Errorf("an empty list: %v, denied %+v", err, denied)

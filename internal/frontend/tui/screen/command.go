@@ -1,0 +1,230 @@
+//go:build unix
+
+package screen
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+)
+
+// command is the one that has the screen.
+type command struct {
+	task    int
+	master  *os.File
+	keys    *queue
+	asked   atomic.Int64  // answers of the terminal that it waits for
+	drained chan struct{} // closed when all that it wrote is shown
+}
+
+// Attach shows what a command writes to its terminal, whose master this is,
+// and sends it what is typed, until the last slave is closed. The terminal
+// has its size and modes when Attach returns. The caller closes master, after
+// Drain.
+func (s *Screen) Attach(task int, master *os.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.dead:
+		return ErrClosed
+	case s.cmd.Load() != nil:
+		return ErrBusy
+	}
+	if err := term.SetState(master.Fd(), s.saved); err != nil {
+		return fmt.Errorf("set the modes of the command's terminal: %w", err)
+	}
+	s.setSize(master)
+	if !s.held {
+		s.unpark()
+		s.ownModes(false)
+		s.emit()
+	}
+	c := &command{task: task, master: master, keys: newQueue(), drained: make(chan struct{})}
+	s.cmd.Store(c)
+	s.start(func() { c.keys.drainTo(master) })
+	s.start(func() { s.output(c) })
+	return nil
+}
+
+// Drain waits until all that the command wrote has been shown.
+func (s *Screen) Drain(task int) {
+	if c := s.cmd.Load(); c != nil && c.task == task {
+		<-c.drained
+	}
+}
+
+// output shows what a command writes, to its end.
+func (s *Screen) output(c *command) {
+	defer close(c.drained)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := c.master.Read(buf)
+		s.mu.Lock()
+		s.waitForPage()
+		if n > 0 {
+			s.show(c, buf[:n])
+		}
+		if err != nil { // EIO: every slave is closed
+			s.detach(c)
+		}
+		s.emit()
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// show draws b and what is due of the footer.
+func (s *Screen) show(c *command, b []byte) {
+	s.unpark()
+	for len(b) > 0 {
+		s.scan.wantSlot = s.dirty && s.emu == nil && time.Now().Before(s.slot)
+		if s.emu == nil {
+			s.scan.out = s.buf
+		} else {
+			s.scan.out = s.scan.out[:0]
+		}
+		n, why := s.scan.scan(b)
+		b = b[n:]
+		s.sort(c)
+		switch why {
+		case atSlot:
+			s.drawAtSlot()
+		case atAlternate:
+			s.compose()
+		case atMain:
+			s.uncompose()
+		}
+	}
+	s.refresh()
+}
+
+// sort passes on what scan put out.
+func (s *Screen) sort(c *command) {
+	if s.emu == nil {
+		s.buf = s.scan.out
+		if n := len(s.buf); n > 0 {
+			s.lineStart = s.buf[n-1] == '\n'
+		}
+		s.scan.out = nil
+	} else {
+		s.feed(s.scan.out)
+		s.buf = append(s.buf, s.scan.host...)
+		s.scan.host = s.scan.host[:0]
+	}
+	if s.scan.slot {
+		s.scan.slot = false
+		s.slot = time.Now().Add(slotTime)
+	}
+	if s.scan.asked > 0 {
+		c.asked.Add(int64(s.scan.asked))
+		s.scan.asked = 0
+	}
+	if len(s.scan.reply) > 0 {
+		c.keys.offer(s.scan.reply)
+		s.scan.reply = s.scan.reply[:0]
+	}
+}
+
+// detach undoes all that the command did to the terminal.
+func (s *Screen) detach(c *command) {
+	s.scan.out = s.buf
+	if s.emu != nil {
+		s.scan.out = nil
+	}
+	s.scan.flush()
+	s.sort(c)
+	if s.emu != nil {
+		s.uncompose()
+	}
+	s.buf = s.scan.modes.off(s.buf, 0)
+	s.buf = append(s.buf, "\x1b[m"...)
+	s.scan.modes = modes{}
+	if s.scan.bottom != 0 || s.scan.top > 1 {
+		s.scan.top, s.scan.bottom = 0, 0
+		s.room()
+	}
+	s.slot = time.Time{}
+	s.cmd.Store(nil)
+	c.keys.close()
+	s.ownModes(true)
+	s.dirty = true
+	s.refresh()
+}
+
+// queue holds what is typed until the command reads it.
+type queue struct {
+	mu     sync.Mutex
+	change sync.Cond
+	buf    []byte
+	closed bool
+}
+
+// maxTyped is how much may wait; then the keyboard waits, and answers of the
+// terminal are lost.
+const maxTyped = 1 << 20
+
+func newQueue() *queue {
+	q := &queue{}
+	q.change.L = &q.mu
+	return q
+}
+
+// put adds b, and waits while the queue is full.
+func (q *queue) put(b []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.buf) > maxTyped && !q.closed {
+		q.change.Wait()
+	}
+	q.add(b)
+}
+
+// offer adds b if there is room.
+func (q *queue) offer(b []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.buf) <= maxTyped {
+		q.add(b)
+	}
+}
+
+func (q *queue) add(b []byte) {
+	if len(b) > 0 && !q.closed {
+		q.buf = append(q.buf, b...)
+		q.change.Broadcast()
+	}
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.change.Broadcast()
+	q.mu.Unlock()
+}
+
+// drainTo writes what is put to f, until the queue is closed or f is.
+func (q *queue) drainTo(f *os.File) {
+	for {
+		q.mu.Lock()
+		for len(q.buf) == 0 && !q.closed {
+			q.change.Wait()
+		}
+		b, closed := q.buf, q.closed
+		q.buf = nil
+		q.change.Broadcast()
+		q.mu.Unlock()
+		if closed {
+			return
+		}
+		if _, err := f.Write(b); err != nil {
+			q.close()
+			return
+		}
+	}
+}

@@ -1,0 +1,153 @@
+//go:build unix
+
+package screen
+
+import (
+	"io"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/vt"
+)
+
+// emulator is the alternate screen of a command.
+type emulator struct {
+	vt    *vt.Emulator
+	shown []string // the lines as the terminal has them
+}
+
+// newEmulator sends what the emulator answers to answer.
+func (s *Screen) newEmulator() *emulator {
+	e := &emulator{vt: vt.NewEmulator(s.scan.cols, s.scan.rows)}
+	c := s.cmd.Load()
+	// The emulator waits until its answers are read.
+	s.start(func() {
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := e.vt.Read(buf)
+			if n > 0 && c != nil {
+				c.keys.offer(buf[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	return e
+}
+
+func (e *emulator) close() {
+	_ = e.vt.InputPipe().(io.Closer).Close() // Emulator.Close races with Read
+}
+
+func (e *emulator) resize(cols, rows int) {
+	e.vt.Resize(cols, rows)
+	e.shown = nil
+}
+
+// feed draws b. What the emulator cannot take costs the command its picture,
+// not the session its screen.
+func (s *Screen) feed(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	defer func() {
+		if recover() != nil {
+			s.emu.close()
+			s.emu = s.newEmulator()
+		}
+	}()
+	_, _ = s.emu.vt.Write(b)
+	s.dirty = true
+}
+
+// compose switches to the alternate screen.
+func (s *Screen) compose() {
+	s.unpark()
+	s.emu = s.newEmulator()
+	s.scan.composed = true
+	s.openAlternate()
+	m := &s.scan.modes
+	var b []byte
+	for _, mode := range m.changed() {
+		if private[mode]&onScreen != 0 {
+			b = private1(b, mode, m.private[mode])
+		}
+	}
+	s.feed(b)
+	s.dirty = true
+}
+
+// openAlternate opens the terminal's own alternate screen, for drawFrame.
+func (s *Screen) openAlternate() {
+	m := &s.scan.modes
+	s.buf = append(s.buf, "\x1b[?1049h"...)
+	if m.is(6) {
+		s.buf = private1(s.buf, 6, false)
+	}
+	if m.charset {
+		s.buf = append(s.buf, asciiCharset...)
+	}
+	if m.link != nil {
+		s.buf = append(s.buf, closeLink...)
+	}
+	s.buf = append(s.buf, "\x1b[m\x1b[2J"...)
+	s.emu.shown = nil
+	s.dirty = true
+}
+
+// uncompose goes back to pass-through, on the main screen as it was.
+func (s *Screen) uncompose() {
+	m := &s.scan.modes
+	s.buf = m.kitty[1].off(s.buf)
+	m.kitty[1] = kitty{}
+	s.buf = append(s.buf, "\x1b[?1049l"...)
+	s.emu.close()
+	s.emu = nil
+	s.scan.composed = false
+	m.link = nil
+	s.room()
+	for _, mode := range []int{7, 25} { // the emulator had them until now
+		s.buf = private1(s.buf, mode, m.is(mode))
+	}
+	if s.scan.reset {
+		s.scan.out = s.buf
+		s.scan.resetAll()
+		s.buf = s.scan.out
+	}
+	if len(s.later) > 0 {
+		s.print(string(s.later))
+		s.later = nil
+	}
+}
+
+// drawFrame shows what has changed on the alternate screen, and the footer.
+// A terminal that knows synchronised output shows it in one.
+func (s *Screen) drawFrame() {
+	e := s.emu
+	s.buf = append(s.buf, "\x1b[?2026h\x1b[?25l"...)
+	line := make(uv.Line, s.scan.cols)
+	lines := make([]string, s.scan.rows)
+	for y := range lines {
+		for x := range line {
+			line[x] = uv.EmptyCell
+			if c := e.vt.CellAt(x, y); c != nil {
+				line[x] = *c
+			}
+		}
+		lines[y] = line.Render()
+		if y < len(e.shown) && e.shown[y] == lines[y] {
+			continue
+		}
+		s.buf = appendCUP(s.buf, y+1, 1)
+		s.buf = append(s.buf, "\x1b[m\x1b[K"...)
+		s.buf = append(s.buf, lines[y]...)
+	}
+	e.shown = lines
+	s.drawFooter()
+	at := e.vt.CursorPosition()
+	s.buf = appendCUP(s.buf, at.Y+1, at.X+1)
+	if !e.vt.CursorHidden() {
+		s.buf = append(s.buf, "\x1b[?25h"...)
+	}
+	s.buf = append(s.buf, "\x1b[?2026l"...)
+}

@@ -1,0 +1,471 @@
+package screen
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a command may send to the terminal. A sequence passes if it is named
+// here; all else is dropped. docs/terminal.md says why for each class.
+
+// escape takes the byte after ESC, or after its intermediate bytes.
+func (s *scanner) escape(c byte) (again bool, why stop) {
+	if len(s.seq) == 1 {
+		switch c {
+		case '[':
+			s.seq, s.state = append(s.seq, c), inCSI
+			return false, atEnd
+		case ']':
+			s.seq, s.state = append(s.seq, c), inOSC
+			return false, atEnd
+		case 'P', 'X', '^', '_', 'k':
+			s.seq, s.state = append(s.seq, c), inString
+			return false, atEnd
+		case esc:
+			return false, atEnd
+		}
+	}
+	switch {
+	case c == can || c == sub:
+		s.state = ground
+		return false, atEnd
+	case c < 0x20 || c > 0x7e:
+		s.state = ground
+		return true, atEnd
+	case c < 0x30:
+		if len(s.seq) < 4 {
+			s.seq = append(s.seq, c)
+		}
+		return false, atEnd
+	}
+	s.state = ground
+	s.seq = append(s.seq, c)
+	switch string(s.seq[1:]) {
+	case "7", "8":
+		s.pass(onScreen)
+		return false, s.usedSlot()
+	case "c":
+		if s.composed {
+			s.reset = true
+			return false, atMain
+		}
+		s.resetAll()
+	case "D", "E", "H", "M", "N", "O", "#3", "#4", "#5", "#6":
+		s.pass(onScreen)
+	case "=", ">":
+		s.modes.keypad = c == '='
+		s.pass(onBoth)
+	case "#8": // fills the screen and resets the margins
+		s.pass(onScreen)
+		s.top, s.bottom = 0, 0
+		s.margins()
+		s.damaged = true
+	default:
+		if i := s.seq[1]; len(s.seq) == 3 && (i == '(' || i == ')' || i == '*' || i == '+') {
+			s.modes.charset = s.modes.charset || c != 'B'
+			s.pass(onScreen)
+		}
+	}
+	return false, atEnd
+}
+
+// pass sends the sequence on.
+func (s *scanner) pass(to place) { s.send(to, s.seq...) }
+
+func (s *scanner) send(to place, seq ...byte) {
+	if !s.composed {
+		s.out = append(s.out, seq...)
+		return
+	}
+	if to&onScreen != 0 {
+		s.out = append(s.out, seq...)
+	}
+	if to&onTerminal != 0 {
+		s.host = append(s.host, seq...)
+	}
+}
+
+func (s *scanner) usedSlot() stop {
+	if s.composed {
+		return atEnd
+	}
+	s.slot = true
+	if s.wantSlot {
+		return atSlot
+	}
+	return atEnd
+}
+
+// resetAll is ESC c in pass-through.
+func (s *scanner) resetAll() {
+	s.reset = false
+	s.out = append(s.out, "\x1bc"...)
+	s.modes = modes{}
+	s.top, s.bottom = 0, 0
+	s.margins()
+	s.damaged = true
+}
+
+// margins sets those that the command has; the cursor goes to its first row,
+// as with every change of the margins.
+func (s *scanner) margins() {
+	if !s.composed && !s.plain {
+		s.out = appendMargins(s.out, max(s.top, 1), s.lastRow())
+	}
+}
+
+// lastRow is the last row of the margins.
+func (s *scanner) lastRow() int {
+	if s.bottom != 0 {
+		return s.bottom
+	}
+	return s.rows
+}
+
+// csi decides on the sequence in seq, which is complete.
+func (s *scanner) csi() stop {
+	body := s.seq[2 : len(s.seq)-1]
+	final := s.seq[len(s.seq)-1]
+	var kind string // private byte, intermediate bytes, final byte
+	if len(body) > 0 && body[0] >= '<' && body[0] <= '?' {
+		kind, body = string(body[0]), body[1:]
+	}
+	digits := len(body)
+	for digits > 0 && body[digits-1] < 0x30 {
+		digits--
+	}
+	kind += string(body[digits:]) + string(final)
+	body = body[:digits]
+	if strings.ContainsAny(string(body), " !\"#$%&'()*+,-./<=>?") {
+		return atEnd // bytes out of order
+	}
+	if kind == "m" { // the one that may have parts of parts
+		s.pass(onScreen)
+		return atEnd
+	}
+	p, ok := numbers(body)
+	if !ok {
+		return atEnd
+	}
+	arg := func(i, missing int) int {
+		if i < len(p) && p[i] > 0 {
+			return p[i]
+		}
+		return missing
+	}
+
+	switch kind {
+	case "@", "A", "B", "C", "D", "E", "F", "G", "I", "K", "?K", "L", "M", "P", "S", "X", "Z", "`", "a", "g":
+		s.pass(onScreen)
+	case "b": // more would be work without effect
+		s.send(onScreen, appendCSI(nil, min(arg(0, 1), s.rows*s.cols), 'b')...)
+	case "T":
+		if len(p) <= 1 { // with more it asks for reports of the mouse
+			s.pass(onScreen)
+		}
+	case "J", "?J":
+		s.pass(onScreen)
+		s.damaged = true
+	case "H", "f":
+		if s.composed || arg(0, 1) <= s.rows {
+			s.pass(onScreen)
+		} else {
+			s.out = appendCUP(s.out, s.rows, arg(1, 1))
+		}
+	case "d":
+		if s.composed || arg(0, 1) <= s.rows {
+			s.pass(onScreen)
+		} else {
+			s.out = appendCSI(s.out, s.rows, 'd')
+		}
+	case "e": // like B, but not every terminal stops it at the margin
+		s.send(onScreen, appendCSI(nil, arg(0, 1), 'B')...)
+	case "r":
+		s.setMargins(arg(0, 1), arg(1, s.rows), len(p))
+	case "s", "u":
+		if len(p) == 0 {
+			s.pass(onScreen)
+			return s.usedSlot()
+		}
+	case "h", "l":
+		s.ansiModes(p, final == 'h')
+	case "?h", "?l":
+		return s.privateModes(p, final == 'h')
+	case "!p":
+		s.softReset()
+	case " q":
+		s.modes.style = nil
+		if arg(0, 0) != 0 {
+			s.modes.style = bytes.Clone(s.seq)
+		}
+		s.pass(onTerminal)
+	case "n":
+		if n := arg(0, 0); n == 5 || n == 6 {
+			s.ask(onScreen)
+		}
+	case "?n":
+		switch arg(0, 0) {
+		case 6:
+			s.ask(onScreen)
+		case 996: // the colour scheme
+			s.ask(onTerminal)
+		}
+	case "c", ">c", "=c", ">q", "?u":
+		s.ask(onTerminal)
+	case "$p", "?$p":
+		s.askMode(kind == "?$p", arg(0, 0))
+	case ">m", ">n":
+		if arg(0, 0) == 4 && (kind == ">m" || len(p) == 1) {
+			s.modes.other = 0
+			if kind == ">m" {
+				s.modes.other = arg(1, 0)
+			}
+			s.pass(onTerminal)
+		}
+	case "?m":
+		if arg(0, 0) == 4 {
+			s.ask(onTerminal)
+		}
+	case ">u", "<u", "=u":
+		s.kitty(kind, arg)
+	case "t":
+		s.window(arg(0, 0))
+	}
+	return atEnd
+}
+
+func (s *scanner) setMargins(top, bottom, given int) {
+	bottom = min(bottom, s.rows)
+	switch {
+	case s.composed:
+		s.pass(onScreen)
+		return
+	case top >= bottom:
+		return // as a terminal does
+	}
+	s.top, s.bottom = top, bottom
+	if bottom == s.rows {
+		s.bottom = 0
+	}
+	if s.plain && given == 0 {
+		s.pass(onScreen)
+		return
+	}
+	s.out = appendMargins(s.out, top, bottom)
+}
+
+func (s *scanner) ansiModes(p []int, on bool) {
+	for _, mode := range p {
+		to := onScreen
+		switch mode {
+		case 4:
+			s.modes.insert = on
+		case 20:
+			s.modes.newline, to = on, onBoth
+		default:
+			continue
+		}
+		seq := append([]byte("\x1b["), strconv.Itoa(mode)...)
+		if on {
+			seq = append(seq, 'h')
+		} else {
+			seq = append(seq, 'l')
+		}
+		s.send(to, seq...)
+	}
+}
+
+func (s *scanner) privateModes(p []int, on bool) stop {
+	why := atEnd
+	for _, mode := range p {
+		seq := private1(nil, mode, on)
+		switch to, ok := private[mode]; {
+		case mode == 47 || mode == 1047 || mode == 1049:
+			if s.plain {
+				s.modes.setPrivate(mode, on)
+				s.send(onScreen, seq...)
+				continue
+			}
+			// Only a switch is one: there and back twice is normal.
+			if on && !s.composed {
+				why = atAlternate
+			}
+			if !on && s.composed {
+				why = atMain
+			}
+		case mode == 1048:
+			s.send(onScreen, seq...)
+			if w := s.usedSlot(); why == atEnd {
+				why = w
+			}
+		case ok:
+			s.modes.setPrivate(mode, on)
+			s.send(to, seq...)
+		}
+	}
+	return why
+}
+
+// softReset is DECSTR, which resets the margins and the saved cursor as well,
+// but leaves the cursor where it is.
+func (s *scanner) softReset() {
+	s.pass(onScreen)
+	for _, mode := range []int{1, 6, 7, 25, 66} {
+		delete(s.modes.private, mode)
+	}
+	s.modes.keypad, s.modes.insert, s.modes.charset = false, false, false
+	s.top, s.bottom = 0, 0
+	if !s.composed && !s.plain {
+		s.out = append(s.out, "\x1b7"...)
+		s.margins()
+		s.out = append(s.out, "\x1b8"...)
+		s.slot = true
+	}
+}
+
+// ask passes on a question. In composed mode the emulator answers what is
+// about its screen.
+func (s *scanner) ask(to place) {
+	if !s.composed || to == onTerminal {
+		s.asked++
+	}
+	s.pass(to)
+}
+
+// askMode answers for the modes that are dropped: "not recognised".
+func (s *scanner) askMode(isPrivate bool, mode int) {
+	_, ok := private[mode]
+	if isPrivate && (ok || mode == 47 || mode == 1047 || mode == 1049) || !isPrivate && (mode == 4 || mode == 20) {
+		to := onScreen
+		if private[mode] == onTerminal {
+			to = onTerminal
+		}
+		s.ask(to)
+		return
+	}
+	s.reply = append(s.reply, "\x1b["...)
+	if isPrivate {
+		s.reply = append(s.reply, '?')
+	}
+	s.reply = strconv.AppendInt(s.reply, int64(mode), 10)
+	s.reply = append(s.reply, ";0$y"...)
+}
+
+func (s *scanner) kitty(kind string, arg func(i, missing int) int) {
+	k := &s.modes.kitty[0]
+	if s.composed {
+		k = &s.modes.kitty[1]
+	}
+	switch kind {
+	case ">u":
+		if len(k.stack) == maxKitty {
+			return
+		}
+		k.stack = append(k.stack, string(s.seq))
+	case "<u":
+		k.stack = k.stack[:max(0, len(k.stack)-arg(0, 1))]
+	case "=u":
+		// How it combines with what was set does not matter: undoing sets 0.
+		if n := len(k.stack); n > 0 {
+			k.stack[n-1] = "\x1b[>" + strconv.Itoa(arg(0, 0)) + "u"
+		} else {
+			k.base = string(s.seq)
+		}
+	}
+	s.pass(onTerminal)
+}
+
+// window is XTWINOPS: what moves and sizes the window, or has its title typed,
+// is dropped. The size is the command's own.
+func (s *scanner) window(op int) {
+	switch op {
+	case 16: // the size of a character in pixels
+		s.ask(onTerminal)
+	case 18:
+		s.reply = append(s.reply, "\x1b[8;"+strconv.Itoa(s.rows)+";"+strconv.Itoa(s.cols)+"t"...)
+	}
+}
+
+// osc decides on an operating system command.
+func (s *scanner) osc(body []byte) {
+	s.state = ground
+	number, rest, _ := bytes.Cut(body, []byte{';'})
+	n, err := strconv.Atoi(string(number))
+	if err != nil || n < 0 {
+		return
+	}
+	switch n {
+	case 0, 1, 2:
+		if !s.titled {
+			s.titled = true
+			s.send(onTerminal, []byte("\x1b[22;0t")...) // keep the one before, for Close
+		}
+		s.sendOSC(onTerminal, body[:min(len(body), 256)])
+	case 4, 10, 11, 12: // questions about colours alone: set ones could hide text
+		if string(rest) == "?" || n == 4 && colourQuestion(rest) {
+			s.asked++
+			s.sendOSC(onTerminal, body)
+		}
+	case 8:
+		_, uri, ok := bytes.Cut(rest, []byte{';'})
+		switch {
+		case !ok:
+		case len(uri) == 0:
+			s.modes.link = nil
+			s.sendOSC(onScreen, body)
+		case bytes.HasPrefix(uri, []byte("https://")) || bytes.HasPrefix(uri, []byte("http://")):
+			s.modes.link = append(append([]byte("\x1b]"), bytes.Map(noControl, body)...), "\x1b\\"...)
+			s.sendOSC(onScreen, body)
+		}
+	case 9: // progress alone: the rest of 9 are notifications
+		if v, ok := bytes.CutPrefix(rest, []byte("4;")); ok {
+			if _, ok := numbers(v); ok {
+				s.sendOSC(onTerminal, body)
+			}
+		}
+	}
+}
+
+func (s *scanner) sendOSC(to place, body []byte) {
+	b := append([]byte("\x1b]"), bytes.Map(noControl, body)...)
+	s.send(to, append(b, "\x1b\\"...)...)
+}
+
+// noControl drops what could end the string early, to a terminal that takes C1
+// controls in two bytes as well.
+func noControl(r rune) rune {
+	if r == utf8.RuneError || r >= 0x80 && r <= 0x9f {
+		return -1
+	}
+	return r
+}
+
+// colourQuestion reports whether v is "N;?".
+func colourQuestion(v []byte) bool {
+	n, q, _ := bytes.Cut(v, []byte{';'})
+	_, ok := numbers(n)
+	return ok && string(q) == "?"
+}
+
+// numbers reads parameters: none are "", and a missing one is 0.
+func numbers(b []byte) ([]int, bool) {
+	if len(b) == 0 {
+		return nil, true
+	}
+	var p []int
+	n := 0
+	for _, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			n = min(n*10+int(c-'0'), 1<<15)
+		case c == ';':
+			p = append(p, n)
+			n = 0
+		default:
+			return nil, false
+		}
+	}
+	return append(p, n), true
+}

@@ -1,0 +1,226 @@
+package screen
+
+import (
+	"unicode/utf8"
+)
+
+// scanner goes through what a command writes to its terminal. It passes on
+// text and the sequences that filter.go lets through, whole: between any two
+// calls of scan the output is at the end of a character or sequence, so that
+// the footer can be drawn there. How the input is cut makes no difference.
+type scanner struct {
+	rows     int  // of the command; those below are the footer's
+	cols     int  //
+	composed bool // an emulator draws: the command is on the alternate screen
+	plain    bool // no emulator and no footer: the terminal's own alternate screen is used
+	wantSlot bool // stop after a saved or restored cursor
+
+	state state
+	seq   []byte // the unfinished sequence or character, from its first byte
+	modes modes
+
+	// The margins that the command set; bottom 0 means all of its rows.
+	top, bottom int
+
+	out   []byte // what is drawn
+	host  []byte // in composed mode: what concerns the terminal itself
+	reply []byte // answers to the command that the terminal must not give
+
+	damaged bool // something may have been drawn over the footer
+	slot    bool // the command used the terminal's saved cursor
+	asked   int  // questions that the terminal answers
+	titled  bool // the title was set
+	reset   bool // ESC c came in composed mode, and is to be done after it
+}
+
+type state uint8
+
+const (
+	ground state = iota
+	inChar       // UTF-8
+	inEsc
+	inCSI
+	inOSC
+	inString    // DCS, APC, PM, SOS and screen's title: dropped to the end
+	inStringEsc // ESC in a string
+)
+
+// stop says why scan came back before the end.
+type stop uint8
+
+const (
+	atEnd stop = iota
+	atSlot
+	atAlternate // the command goes to the alternate screen
+	atMain      // and back
+)
+
+const (
+	maxCSI = 256
+	maxOSC = 4 << 10
+)
+
+// plainByte marks what needs no look: printable ASCII and the usual controls.
+var plainByte = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x20 && c < 0x7f || c == '\n' || c == '\r' || c == '\t' || c == '\b'
+	}
+	return t
+}()
+
+// scan takes the first n bytes of in. Its output is added to out, host and
+// reply, which the caller empties.
+func (s *scanner) scan(in []byte) (n int, why stop) {
+	if s.bottom != 0 && !s.composed {
+		s.damaged = true // below such margins the cursor can walk into the footer
+	}
+	for n < len(in) {
+		if s.state == ground {
+			run := n
+			for run < len(in) && plainByte[in[run]] {
+				run++
+			}
+			s.out = append(s.out, in[n:run]...)
+			if n = run; n == len(in) {
+				break
+			}
+		}
+		c := in[n]
+		again, why := s.step(c)
+		if !again {
+			n++
+		}
+		if why != atEnd {
+			return n, why
+		}
+	}
+	return n, atEnd
+}
+
+// step takes one byte; again says that it is to be looked at once more.
+func (s *scanner) step(c byte) (again bool, why stop) {
+	switch s.state {
+	case ground:
+		switch {
+		case c == esc:
+			s.begin(inEsc, c)
+		case c >= 0xc2 && c <= 0xf4:
+			s.begin(inChar, c)
+		case c >= 0x80 && c < 0xa0:
+			// Not UTF-8, but a control to a terminal that is not in UTF-8.
+		case c == enq:
+			// Its answer is whatever the user has set, typed.
+		case c == 0x0e || c == 0x0f:
+			s.modes.charset = s.modes.charset || c == 0x0e
+			s.out = append(s.out, c)
+		default:
+			s.out = append(s.out, c)
+		}
+	case inChar:
+		if c < 0x80 || c > 0xbf {
+			s.broken()
+			return true, atEnd
+		}
+		s.seq = append(s.seq, c)
+		if utf8.FullRune(s.seq) {
+			if r, size := utf8.DecodeRune(s.seq); size == len(s.seq) && (r < 0x80 || r > 0x9f) {
+				s.out = append(s.out, s.seq...)
+				s.state = ground
+			} else if r >= 0x80 && r <= 0x9f {
+				s.state = ground // a C1 control in two bytes
+			} else {
+				s.broken()
+			}
+		}
+	case inEsc:
+		return s.escape(c)
+	case inCSI:
+		switch {
+		case c >= 0x20 && c < 0x40:
+			if len(s.seq) < maxCSI {
+				s.seq = append(s.seq, c)
+			}
+		case c >= 0x40 && c < 0x7f:
+			s.state = ground
+			if len(s.seq) < maxCSI {
+				s.seq = append(s.seq, c)
+				return false, s.csi()
+			}
+		case c == 0x7f:
+		default:
+			s.state = ground // unfinished: dropped
+			return c != can && c != sub, atEnd
+		}
+	case inOSC:
+		switch {
+		case c == bel:
+			s.osc(s.seq[2:])
+		case c == esc:
+			s.state = inStringEsc
+		case c == can || c == sub:
+			s.state = ground
+		case len(s.seq) == 2 && c == 'R' || len(s.seq) == 9 && s.seq[2] == 'P':
+			s.state = ground // the palette of Linux's console: it has no end mark
+		case c < 0x20 || c == 0x7f:
+		case len(s.seq) < maxOSC:
+			s.seq = append(s.seq, c)
+		default: // too long: dropped, to its end
+			s.seq = s.seq[:2]
+			s.state = inString
+		}
+	case inString:
+		switch c {
+		case esc:
+			s.state = inStringEsc
+		case can, sub:
+			s.state = ground
+		case bel:
+			if s.seq[1] == ']' {
+				s.state = ground
+			}
+		}
+	case inStringEsc:
+		switch {
+		case c == '\\' && s.seq[1] == ']':
+			s.osc(s.seq[2:])
+		case c == '\\':
+			s.state = ground
+		default: // the string ends with a new sequence
+			s.begin(inEsc, esc)
+			return true, atEnd
+		}
+	}
+	return false, atEnd
+}
+
+const (
+	enq = 0x05
+	bel = 0x07
+	can = 0x18
+	sub = 0x1a
+	esc = 0x1b
+)
+
+func (s *scanner) begin(to state, c byte) {
+	s.state = to
+	s.seq = append(s.seq[:0], c)
+}
+
+// broken passes on bytes that are no UTF-8, but for those that are controls to
+// a terminal that is not in UTF-8.
+func (s *scanner) broken() {
+	for _, c := range s.seq {
+		if c >= 0xa0 {
+			s.out = append(s.out, c)
+		}
+	}
+	s.state = ground
+}
+
+// flush ends what the command left unfinished.
+func (s *scanner) flush() {
+	if s.state == inChar {
+		s.broken()
+	}
+	s.state = ground
+}

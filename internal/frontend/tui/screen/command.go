@@ -143,7 +143,9 @@ func (s *Screen) detach(c *command) {
 		s.uncompose()
 	}
 	s.buf = s.scan.modes.off(s.buf, 0)
-	s.buf = append(s.buf, "\x1b[m"...)
+	if !s.o.Plain {
+		s.buf = append(s.buf, "\x1b[m"...)
+	}
 	s.scan.modes = modes{}
 	if s.scan.bottom != 0 || s.scan.top > 1 {
 		s.scan.top, s.scan.bottom = 0, 0

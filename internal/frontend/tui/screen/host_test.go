@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 5 * time.Second
 
 // openPTY opens a pair of terminals of the kernel.
 func openPTY(t testing.TB, cols, rows int) (master, slave *os.File) {
@@ -178,6 +178,7 @@ func (h *host) resize(cols, rows int) {
 	if err := unix.IoctlSetWinsize(int(h.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)}); err != nil {
 		h.t.Fatal(err)
 	}
+	_ = unix.Kill(os.Getpid(), unix.SIGWINCH) // it is not this process's controlling terminal
 }
 
 // footer is what open shows, one line of it, in the last row.
@@ -200,6 +201,7 @@ func (h *host) open(o Options, lines ...string) *Screen {
 // run attaches a command of its own terminal; the function waits for its end.
 type run struct {
 	*exec.Cmd
+	h      *host
 	s      *Screen
 	master *os.File
 	task   int
@@ -220,11 +222,16 @@ func (h *host) run(s *Screen, task int, args ...string) *run {
 	}
 	slave.Close()
 	h.t.Cleanup(func() { cmd.Process.Kill() })
-	return &run{cmd, s, master, task}
+	return &run{cmd, h, s, master, task}
 }
 
 func (r *run) end() error {
+	r.h.t.Helper()
+	overdue := time.AfterFunc(patience, func() { r.Process.Kill() })
 	err := r.Wait()
+	if !overdue.Stop() {
+		r.h.t.Fatalf("the command does not end: the screen is\n%s", strings.Join(r.h.lines(), "\n"))
+	}
 	r.s.Drain(r.task)
 	r.master.Close()
 	return err

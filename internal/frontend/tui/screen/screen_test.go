@@ -3,8 +3,17 @@
 package screen
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+	"golang.org/x/sys/unix"
 )
 
 func TestFooterStaysUnderAFlood(t *testing.T) {
@@ -19,5 +28,437 @@ func TestFooterStaysUnderAFlood(t *testing.T) {
 	})
 	if got := h.got(); !strings.Contains(got, "11 60\r\n") {
 		t.Errorf("the command's terminal has another size: %.200q", got)
+	}
+}
+
+// What erases the screen does not take the footer for long, and what asks for
+// the size is told the smaller one.
+func TestCommandCannotHaveTheFooter(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	for i, c := range []struct{ script, line string }{
+		{`printf 'old\n'; clear; echo new`, "new"},
+		{`printf '\033[r\033[12;1Hlow'`, "low"},
+		{`printf '\033c'; printf '\033[99;1Hreset'`, "reset"},
+		{`printf '\033[!p\033[99;1H\033[Ksoft'`, "soft"},
+		{`stty raw -echo; printf '\033[999;999H\033[6n'; a=$(head -c 8 | tail -c +3); stty sane; printf '\r\n%s\n' "$a"`, "11;60R"},
+		{`printf '\033[3;30r\033[99;1Hmargin\n\n\n'`, "margin"},
+		{`printf '\033#8'; printf '\033[2J\033[99;1Halign'`, "align"},
+	} {
+		if err := h.run(s, i, "sh", "-c", c.script).end(); err != nil {
+			t.Fatal(err)
+		}
+		h.wait(c.script, func(lines []string) bool {
+			return isLast(lines) && slices.Contains(lines[:11], c.line)
+		})
+	}
+}
+
+func TestFullScreenProgram(t *testing.T) {
+	t.Chdir(t.TempDir()) // a long name would not fit in vi's last line
+	const file = "file"
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "line %d\n", i+1)
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args         []string
+		first, enter string
+		second, quit string
+	}{
+		{[]string{"less", file}, "line 1", "G", "line 100", "q"},
+		{[]string{"vi", "-u", "NONE", "-n", file}, "line 1", "G", "line 100", ":q\r"},
+		{[]string{"sh", "-c", "tput smcup; tput cup 2 3; echo -n page; read x; tput cup 4 0; echo other; read x; tput rmcup"}, "   page", "\r", "other", "\r"},
+	} {
+		t.Run(filepath.Base(c.args[0]), func(t *testing.T) {
+			h := newHost(t, 60, 12)
+			s := h.open(Options{})
+			if err := h.run(s, 1, "echo", "before").end(); err != nil {
+				t.Fatal(err)
+			}
+			r := h.run(s, 2, c.args...)
+			shows := func(text string) {
+				t.Helper()
+				h.wait("a page with "+text, func(lines []string) bool {
+					return isLast(lines) && slices.Contains(lines[:11], text) && !slices.Contains(lines, "before")
+				})
+			}
+			shows(c.first)
+			h.typed(c.enter)
+			shows(c.second)
+			h.resize(50, 14)
+			h.wait("a page of another size", func(lines []string) bool { return isLast(lines) && slices.Contains(lines[:13], c.second) })
+			h.typed(c.quit)
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			h.wait("the main screen again", func(lines []string) bool { return isLast(lines) && lines[0] == "before" })
+			if err := h.run(s, 3, "echo", "after").end(); err != nil {
+				t.Fatal(err)
+			}
+			h.wait("more", func(lines []string) bool {
+				return isLast(lines) && lines[0] == "before" && slices.Contains(lines, "after")
+			})
+		})
+	}
+}
+
+func TestResizeInAFlood(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	r := h.run(s, 1, "sh", "-c", "seq 30000; read x; stty size; seq 20; echo end")
+	for i := range 20 {
+		h.resize(40+i, 8+i%7)
+	}
+	h.resize(50, 10)
+	h.waitFor("30000")
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the footer in its place", func(lines []string) bool { return isLast(lines) && lines[7] == "end" && lines[6] == "20" })
+	if !strings.Contains(h.got(), "9 50\r\n") {
+		t.Error("the command was not told the new size")
+	}
+}
+
+func TestSmallTerminalHasNoFooter(t *testing.T) {
+	h := newHost(t, 60, 3)
+	s := h.open(Options{})
+	if err := h.run(s, 1, "stty", "size").end(); err != nil {
+		t.Fatal(err)
+	}
+	h.waitFor("3 60")
+	h.resize(60, 8)
+	h.wait("a footer", isLast)
+}
+
+// altS is Alt+S in the three encodings of terminals.
+var altS = []string{"\x1bs", "\x1b[115;3u", "\x1b[27;3;115~"}
+
+func TestKeys(t *testing.T) {
+	h := newHost(t, 60, 12)
+	hot := newTypedKeys()
+	idle := newTypedKeys()
+	pasted := newTypedKeys()
+	s := h.open(Options{
+		Key: func(e uv.KeyPressEvent) bool {
+			if k := e.String(); k == "alt+s" || k == `ctrl+\` {
+				hot.key(e)
+				return true
+			}
+			return false
+		},
+		Idle: idle.key, Paste: pasted.add,
+	})
+	h.typed("aü\x1b[A\x1b[200~two\nlines\x1b[201~\x03")
+	idle.wait(t, "a", "ü", "up", "ctrl+c")
+	pasted.wait(t, "two\nlines")
+	h.wait("bracketed paste for the input line", func([]string) bool { return h.mode(ansi.ModeBracketedPaste) })
+
+	// Everything else reaches the command byte for byte, also in pieces.
+	out := filepath.Join(t.TempDir(), "typed")
+	want := "x\x1b[1;5A\x1bOP\x1b\x1b[Aé日\x1b[200~pa\x1bs\x1cste\x1b[201~\x01\x1ax\x1b[Z\xff"
+	r := h.run(s, 1, "sh", "-c", fmt.Sprintf("stty raw -echo; echo ready; head -c %d >%s", len(want), out))
+	h.waitFor("ready")
+	if h.mode(ansi.ModeBracketedPaste) {
+		t.Error("the command has bracketed paste, and did not ask for it")
+	}
+	typed := altS[0] + "x\x1b[1;5A" + altS[1] + "\x1bOP\x1b\x1b[Aé日" + altS[2] + "\x1b[115;3:3u\x1c\x1b[200~pa\x1bs\x1cste\x1b[201~\x01\x1ax\x1b[Z\xff"
+	for i := range len(typed) {
+		h.typed(typed[i : i+1])
+		if i < 40 { // what was typed by hand ends after a moment; in one burst it is whole
+			unixYield()
+		}
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(out)
+	if err != nil || string(got) != want {
+		t.Errorf("the command got %q\nwant %q", got, want)
+	}
+	hot.wait(t, "alt+s", "alt+s", "alt+s", `ctrl+\`)
+}
+
+func unixYield() { _, _ = unix.Poll(nil, 0) }
+
+func TestControlCReachesTheCommand(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{Key: func(uv.KeyPressEvent) bool { return false }})
+	r := h.run(s, 1, "sh", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 1; done")
+	h.waitFor("ready")
+	h.typed("\x03")
+	if err := r.end(); err == nil || r.ProcessState.ExitCode() != 3 {
+		t.Errorf("ended with %v", err)
+	}
+	h.wait("the trap", func(lines []string) bool { return isLast(lines) && slices.Contains(lines, "^Ccaught") })
+}
+
+// An answer of the terminal goes to the command that asked, and to nobody
+// else: not to the next command, and not to the input line.
+func TestAnswersGoToWhoAsked(t *testing.T) {
+	h := newHost(t, 60, 12)
+	idle := newTypedKeys()
+	s := h.open(Options{Idle: idle.key})
+	const late = "\x1b[3;5R\x1b]11;rgb:0000/0000/0000\x1b\\\x1bP>|evil\x1b\\\x1b[?62;22c"
+	h.typed(late + "k")
+	idle.wait(t, "k")
+
+	out := filepath.Join(t.TempDir(), "typed")
+	r := h.run(s, 1, "sh", "-c", "stty raw -echo; echo ready; head -c 1 >"+out)
+	h.waitFor("ready")
+	h.typed(late + "z")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(out); string(got) != "z" {
+		t.Errorf("a command that did not ask got %q", got)
+	}
+	r = h.run(s, 2, "sh", "-c", `stty raw -echo; printf '\033[c'; head -c 3 >`+out)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(out); string(got) != "\x1b[?" {
+		t.Errorf("the command that asked got %q", got)
+	}
+}
+
+// setAll changes all that a program changes in a terminal.
+const setAll = `printf '\033[?1;1002;1006;2004h\033[?25l\033[>1u\033[>4;2m\033=\033[4h\033[2;5r\033(0\033[31mx'`
+
+// atRest reports what a terminal must have undone.
+func (h *host) atRest(own bool) {
+	h.t.Helper()
+	h.wait("bracketed paste as it was", func([]string) bool { return h.mode(ansi.ModeBracketedPaste) == own })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range []ansi.Mode{ansi.ModeCursorKeys, ansi.ModeMouseButtonEvent, ansi.ModeMouseExtSgr, ansi.ModeAltScreenSaveCursor, ansi.ModeOrigin} {
+		if h.modes[m] {
+			h.t.Errorf("mode %v is still set", m)
+		}
+	}
+	if h.vt.CursorHidden() {
+		h.t.Error("the cursor is hidden")
+	}
+	got := h.log.String()
+	for on, off := range map[string]string{"\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m", "\x1b=": "\x1b>", "\x1b[4h": "\x1b[4l", "\x1b(0": "\x1b(B"} {
+		if strings.LastIndex(got, on) > strings.LastIndex(got, off) {
+			h.t.Errorf("%q was not undone by %q", on, off)
+		}
+	}
+}
+
+func TestModesAfterTheCommand(t *testing.T) {
+	for name, script := range map[string]string{
+		"ended":                   setAll,
+		"killed":                  setAll + "; kill -9 $$",
+		"killed on another page":  `printf '\033[?1049h'; ` + setAll + "; kill -9 $$",
+		"killed within a picture": `printf '\033[?1049h\033[3;3Hpicture\033[1'; kill -9 $$`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, 60, 12)
+			s := h.open(Options{})
+			_ = h.run(s, 1, "sh", "-c", script).end()
+			if err := h.run(s, 2, "sh", "-c", "seq 30").end(); err != nil {
+				t.Fatal(err)
+			}
+			h.wait("the next command's output", func(lines []string) bool { return isLast(lines) && lines[9] == "30" && lines[0] == "21" })
+			h.atRest(true)
+		})
+	}
+}
+
+func TestClose(t *testing.T) {
+	for name, script := range map[string]string{
+		"idle": "", "a command runs": setAll + "; read x", "on another page": `printf '\033[?1049h\033[2;2Hpage'; ` + setAll + "; read x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, 60, 12)
+			s := h.open(Options{})
+			h.wait("the footer", isLast)
+			s.Print("\nkept\n")
+			if script != "" {
+				r := h.run(s, 1, "sh", "-c", script+"; :")
+				h.wait("the command's text", func(lines []string) bool { return strings.Contains(strings.Join(lines, ""), "│") })
+				defer r.end()
+				defer r.Process.Kill()
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			h.wait("no footer", func(lines []string) bool {
+				return lines[1] == "kept" && !slices.Contains(lines, footer) && lines[11] == ""
+			})
+			h.atRest(false)
+			now, err := term.GetState(h.slave.Fd())
+			if err != nil || *now != *h.start {
+				t.Errorf("the modes are %v, want %v: %v", now, h.start, err)
+			}
+			// The margins are gone: the next program scrolls the whole screen.
+			for i := range 30 {
+				fmt.Fprintf(h.slave, "%d\n", i)
+			}
+			h.wait("the whole screen", func(lines []string) bool { return lines[10] == "29" && lines[0] == "19" })
+		})
+	}
+}
+
+func TestSuspend(t *testing.T) {
+	h := newHost(t, 60, 12)
+	idle := newTypedKeys()
+	s := h.open(Options{Idle: idle.key})
+	r := h.run(s, 1, "sh", "-c", setAll+`; printf '\033(B\033[r\033[4l\033[Hfirst\r\n'; read x; echo second; read x; echo third`)
+	h.waitFor("first")
+	resume := s.Suspend()
+	h.typed("\r") // to the page
+	buf := make([]byte, 8)
+	if n, err := h.slave.Read(buf); string(buf[:n]) != "\r" {
+		t.Errorf("the page read %q, %v", buf[:n], err)
+	}
+	if _, err := r.master.WriteString("\r"); err != nil { // the command goes on, unseen
+		t.Fatal(err)
+	}
+	fmt.Fprint(h.slave, "\x1b[?1049h\x1b[2J\x1b[Hpage")
+	h.wait("the page alone", func(lines []string) bool { return lines[0] == "page" && strings.Join(lines[1:], "") == "" })
+	h.mu.Lock()
+	mouse := h.modes[ansi.ModeMouseButtonEvent]
+	h.mu.Unlock()
+	if mouse {
+		t.Error("the page has the command's mouse")
+	}
+	h.resize(50, 10)
+	fmt.Fprint(h.slave, "\x1b[?1049l")
+	resume()
+	h.wait("what was held", func(lines []string) bool { return isLast(lines) && slices.Contains(lines[:9], "second") })
+	if !h.mode(ansi.ModeMouseButtonEvent) {
+		t.Error("the command lost its mouse")
+	}
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the rest", func(lines []string) bool { return isLast(lines) && slices.Contains(lines[:9], "third") })
+}
+
+func TestSuspendOverAPicture(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	s.Print("main\n")
+	r := h.run(s, 1, "sh", "-c", `printf '\033[?1049h\033[2;2Hpicture'; read x; printf '\033[4;4Hmore'; read x; printf '\033[?1049l'`)
+	picture := func(lines []string) bool { return isLast(lines) && lines[1] == " picture" }
+	h.wait("the picture", picture)
+	resume := s.Suspend()
+	h.wait("the main screen", func(lines []string) bool { return lines[0] == "main" })
+	resume()
+	h.wait("the picture again", picture)
+	s.Print("later\n")
+	h.typed("\r")
+	h.wait("more of it", func(lines []string) bool { return picture(lines) && strings.Contains(lines[3], "more") })
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	h.wait("the main screen with what was printed", func(lines []string) bool {
+		return isLast(lines) && lines[0] == "main" && lines[1] == "later"
+	})
+}
+
+// A program that saves the cursor once and restores it often finds it there,
+// although the footer changes meanwhile.
+func TestSavedCursorIsTheCommands(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	r := h.run(s, 1, "sh", "-c", `printf 'at: \0337'; for i in 1 2 3 4 5 6; do read x; printf '\0338step %s' $i; done; echo`)
+	h.waitFor("at:")
+	for i := 1; i <= 6; i++ {
+		s.SetFooter([]string{fmt.Sprintf("%s %d", footer, i)}, nil)
+		_, _ = r.master.WriteString("\n")
+		h.wait("the step in its place", func(lines []string) bool { return lines[0] == fmt.Sprintf("at: step %d", i) })
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	h.waitFor(footer + " 6")
+}
+
+func TestInputLine(t *testing.T) {
+	h := newHost(t, 40, 12)
+	s := h.open(Options{})
+	s.Print("hello\n")
+	s.SetFooter([]string{"> ls " + strings.Repeat("x", 80), footer}, &Cursor{0, 5})
+	h.wait("two lines of footer, the cursor in them", func(lines []string) bool {
+		at := h.vt.CursorPosition()
+		return lines[0] == "hello" && lines[10] == "> ls "+strings.Repeat("x", 34)+"…" && isLast(lines) && at.X == 5 && at.Y == 10
+	})
+	if err := h.run(s, 1, "sh", "-c", "printf 'no newline'").end(); err != nil {
+		t.Fatal(err)
+	}
+	s.Print("next\n")
+	h.wait("a line of its own", func(lines []string) bool {
+		at := h.vt.CursorPosition()
+		return lines[1] == "no newline" && lines[2] == "next" && isLast(lines) && at.X == 5 && at.Y == 10
+	})
+}
+
+func TestPlain(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s, err := Open(h.slave, Options{Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetFooter([]string{footer}, nil)
+	s.Print("before\n")
+	if err := h.run(s, 1, "sh", "-c", `stty size; printf '\033]52;c;x\007\033[1mbold\033[m\n'`).end(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	h.waitFor("bold")
+	if got, want := h.got(), "before\r\n12 60\r\n\x1b[1mbold\x1b[m\r\n"; got != want && got != strings.Replace(want, "12 60", "12 60", 1) {
+		t.Errorf("written %q, want %q", got, want)
+	}
+}
+
+func TestAttachOne(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	r := h.run(s, 1, "sh", "-c", "read x")
+	master, _ := openPTY(t, 1, 1)
+	if err := s.Attach(2, master); err != ErrBusy {
+		t.Errorf("a second command: %v", err)
+	}
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := s.Attach(3, master); err != ErrClosed {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestHangup(t *testing.T) {
+	master, slave := openPTY(t, 80, 24)
+	gone := make(chan struct{})
+	s, err := Open(slave, Options{Hangup: func() { close(gone) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	master.Close()
+	<-gone
+}
+
+func TestOpenNeedsATerminal(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if s, err := Open(f, Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "/dev/null") {
+		t.Errorf("%v, %v", s, err)
 	}
 }

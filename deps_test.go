@@ -85,7 +85,7 @@ func standard(pkg string) bool {
 var arrows = map[string][]string{
 	"bawn":                                        {"bawn/internal"},
 	"bawn/cmd/bawn":                               {"bawn/internal"},
-	"bawn/bench":                                  {"bawn/internal/policy", "bawn/internal/sandbox"},
+	"bawn/bench":                                  {"bawn/internal/policy", "bawn/internal/sandbox", "bawn/internal/frontend/tui/screen"},
 	"bawn/internal/policy":                        {},
 	"bawn/internal/gitdir":                        {},
 	"bawn/internal/hostname":                      {"bawn/internal/policy"},
@@ -113,8 +113,9 @@ var arrows = map[string][]string{
 		"bawn/internal/policy", "bawn/internal/config", "bawn/internal/shell", "bawn/internal/approval", "bawn/internal/audit",
 		"bawn/internal/egress", "bawn/internal/sandbox", "bawn/internal/hostname",
 	},
-	"bawn/internal/frontend": {"bawn/internal"},
-	"bawn/internal/tools":    {},
+	"bawn/internal/frontend":            {"bawn/internal"},
+	"bawn/internal/frontend/tui/screen": {},
+	"bawn/internal/tools":               {},
 }
 
 // backends may be named only by those who wire the program together, and by

@@ -3,7 +3,6 @@ package screen
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -128,24 +127,28 @@ func (s *scanner) lastRow() int {
 func (s *scanner) csi() stop {
 	body := s.seq[2 : len(s.seq)-1]
 	final := s.seq[len(s.seq)-1]
-	var kind string // private byte, intermediate bytes, final byte
+	// What it is: private byte, intermediate bytes, final byte.
+	var what [8]byte
+	kind := what[:0]
 	if len(body) > 0 && body[0] >= '<' && body[0] <= '?' {
-		kind, body = string(body[0]), body[1:]
+		kind, body = append(kind, body[0]), body[1:]
 	}
-	digits := len(body)
-	for digits > 0 && body[digits-1] < 0x30 {
-		digits--
+	params := len(body)
+	for params > 0 && body[params-1] < 0x30 {
+		params--
 	}
-	kind += string(body[digits:]) + string(final)
-	body = body[:digits]
-	if strings.ContainsAny(string(body), " !\"#$%&'()*+,-./<=>?") {
-		return atEnd // bytes out of order
-	}
-	if kind == "m" { // the one that may have parts of parts
-		s.pass(onScreen)
+	kind = append(append(kind, body[params:]...), final)
+	return s.csiOf(string(kind), body[:params], final)
+}
+
+func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
+	if kind == "m" {
+		if len(bytes.Trim(params, "0123456789;:")) == 0 {
+			s.pass(onScreen)
+		}
 		return atEnd
 	}
-	p, ok := numbers(body)
+	p, ok := numbers(params)
 	if !ok {
 		return atEnd
 	}

@@ -80,9 +80,11 @@ func (s *scanner) scan(in []byte) (n int, why stop) {
 			for run < len(in) && plainByte[in[run]] {
 				run++
 			}
+			run += whole(in[run:])
 			s.out = append(s.out, in[n:run]...)
-			if n = run; n == len(in) {
-				break
+			if run > n {
+				n = run
+				continue
 			}
 		}
 		c := in[n]
@@ -95,6 +97,29 @@ func (s *scanner) scan(in []byte) (n int, why stop) {
 		}
 	}
 	return n, atEnd
+}
+
+// whole is the length of the character or style that b begins with, 0 if it
+// is neither or not all there. It is a shorter way to what step does with them.
+func whole(b []byte) int {
+	if len(b) < 3 || b[0] != esc {
+		if r, size := utf8.DecodeRune(b); r > 0x9f && size > 1 {
+			return size
+		}
+		return 0
+	}
+	if b[1] != '[' {
+		return 0
+	}
+	for i := 2; i < min(len(b), maxCSI); i++ {
+		if c := b[i]; c < '0' || c > ';' {
+			if c == 'm' {
+				return i + 1
+			}
+			break
+		}
+	}
+	return 0
 }
 
 // step takes one byte; again says that it is to be looked at once more.

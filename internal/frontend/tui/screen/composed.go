@@ -65,6 +65,7 @@ func (s *Screen) compose() {
 	s.unpark()
 	s.emu = s.newEmulator()
 	s.scan.composed = true
+	s.report()
 	s.openAlternate()
 	m := &s.scan.modes
 	var b []byte
@@ -118,6 +119,7 @@ func (s *Screen) uncompose() {
 		s.print(string(s.later))
 		s.later = nil
 	}
+	s.report()
 }
 
 // drawFrame shows what has changed on the alternate screen, and the footer.

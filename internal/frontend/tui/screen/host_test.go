@@ -127,12 +127,15 @@ func (h *host) rows() []string {
 func (h *host) wait(what string, ok func(lines []string) bool) {
 	h.t.Helper()
 	deadline := time.After(patience)
+	look := time.NewTicker(5 * time.Millisecond) // at what shows nothing: modes
+	defer look.Stop()
 	for {
 		if ok(h.lines()) {
 			return
 		}
 		select {
 		case <-h.fresh:
+		case <-look.C:
 		case <-deadline:
 			h.t.Fatalf("%s: the screen stays\n%s", what, strings.Join(h.lines(), "\n"))
 		}

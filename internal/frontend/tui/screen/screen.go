@@ -53,6 +53,7 @@ type Screen struct {
 	emu     *emulator
 	quit    *os.File // closing it ends the reader of the keyboard
 	signals *signals
+	watch   *watcher
 	owned   sync.WaitGroup // the readers of the keyboard and of signals
 }
 
@@ -88,6 +89,8 @@ func Open(tty *os.File, o Options) (*Screen, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.measure()
+	s.watch = startWatcher(tty)
+	s.report()
 	s.enter()
 	s.emit()
 	s.owned.Go(func() { defer s.Recover(); s.read(r) })
@@ -121,14 +124,10 @@ func (s *Screen) rescue() {
 		s.held = true // for good: nothing is drawn any more
 		s.mu.Unlock()
 	} else if !s.o.Plain {
-		_ = writeAll(s.fd, restoreAll)
+		_ = writeAll(s.fd, []byte(undoAlternate))
 	}
 	_ = term.Restore(uintptr(s.fd), s.saved)
 }
-
-// restoreAll undoes all that a Screen can have done, without knowing what.
-var restoreAll = []byte("\x1b[?1049l\x1b[r\x1b[<99u\x1b[=0u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l" +
-	"\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b[?6l\x1b[?7h\x1b[?25h\x1b>\x1b[4l" + asciiCharset + closeLink + "\x1b[m\x1b[999H\r\n")
 
 // Close gives the terminal back as it was. What a command writes from now on
 // is lost.
@@ -154,6 +153,7 @@ func (s *Screen) Close() error {
 	_ = s.quit.Close()
 	s.signals.close()
 	s.owned.Wait()
+	s.watch.close()
 	if err := term.Restore(uintptr(s.fd), s.saved); err != nil {
 		return fmt.Errorf("give the terminal back: %w", err)
 	}
@@ -232,11 +232,13 @@ func (s *Screen) Suspend() (resume func()) {
 	s.leave(false)
 	s.emit()
 	s.held = true
+	s.report()
 	return func() {
 		s.mu.Lock()
 		s.held = false
 		if !s.closed {
 			_, _ = term.MakeRaw(uintptr(s.fd))
+			s.report()
 			s.enter()
 			s.refresh()
 			s.emit()
@@ -374,7 +376,7 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[?1049l"...)
 		s.buf = s.scan.modes.kitty[0].off(s.buf)
 	} else {
-		s.buf = s.scan.modes.off(s.buf, 0)
+		s.undoModes()
 	}
 	if s.o.Plain {
 		return
@@ -390,6 +392,15 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[J"...)
 	}
 	s.buf = append(s.buf, "\x1b8"...)
+}
+
+// undoModes undoes what the command set on the main screen. Leaving origin
+// mode moves the cursor to the first row: it goes on in the last one.
+func (s *Screen) undoModes() {
+	s.buf = s.scan.modes.off(s.buf, 0)
+	if s.scan.modes.is(6) {
+		s.buf = appendCUP(s.buf, s.scan.rows, 1)
+	}
 }
 
 // ownModes are those for the caller's input line.

@@ -77,12 +77,7 @@ func (s *Screen) stopped(group bool) {
 	s.mu.Unlock()
 	_ = term.Restore(uintptr(s.fd), s.saved)
 
-	if group {
-		signal.Ignore(unix.SIGTSTP)
-		_ = unix.Kill(0, unix.SIGTSTP)
-	}
-	signal.Reset(unix.SIGTSTP)
-	stopSelf()
+	stopSelf(group)
 	signal.Notify(s.signals.caught, unix.SIGTSTP)
 
 	// In the background the next call stops this process until it is in front.

@@ -4,9 +4,16 @@ package screen
 
 import (
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
 
-// stopSelf stops this process by a SIGTSTP that is not handled.
-func stopSelf() { _ = unix.Kill(os.Getpid(), unix.SIGTSTP) }
+// stopSelf stops this process, and its group if asked, as Ctrl+Z does.
+func stopSelf(group bool) {
+	if group {
+		signal.Ignore(unix.SIGTSTP)
+		_ = unix.Kill(0, unix.SIGTSTP)
+	}
+	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+}

@@ -1,0 +1,101 @@
+//go:build unix
+
+package screen
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// watcher is a shell that waits for this process to die, and then undoes what
+// was done to the terminal: kill -9 leaves no time for that here. It reads
+// what to write from a pipe, one line for each change, and does nothing after
+// an empty one. Where there is no shell, there is no watcher.
+type watcher struct {
+	cmd  *exec.Cmd
+	pipe int
+	last string
+}
+
+// watchScript sets the modes only if they are still this process's own: a
+// shell that goes on with the terminal has set its own already.
+const watchScript = `exec 3>&1
+own=$(stty -g <&3)
+while IFS= read -r line; do undo=$line; done
+[ -n "$undo" ] || exit
+printf "$undo"
+[ "$(stty -g <&3)" != "$own" ] || stty sane <&3`
+
+func startWatcher(tty *os.File) *watcher {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	pipe, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	w.Close()
+	if err != nil {
+		return nil
+	}
+	_ = unix.SetNonblock(pipe, true) // nothing waits for the shell
+	cmd := exec.Command("/bin/sh", "-c", watchScript)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin:/run/current-system/sw/bin"}
+	cmd.Stdin, cmd.Stdout = r, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of the terminal are not for it
+	if cmd.Start() != nil {
+		_ = unix.Close(pipe)
+		return nil
+	}
+	return &watcher{cmd: cmd, pipe: pipe}
+}
+
+// undo says what is to be written if this process dies.
+func (w *watcher) undo(seq string) {
+	if w == nil || seq == w.last {
+		return
+	}
+	w.last = seq
+	var line strings.Builder
+	for _, c := range []byte(seq) {
+		fmt.Fprintf(&line, `\%03o`, c)
+	}
+	line.WriteByte('\n')
+	_, _ = unix.Write(w.pipe, []byte(line.String()))
+}
+
+// close ends the watcher, which undoes nothing then.
+func (w *watcher) close() {
+	if w == nil {
+		return
+	}
+	w.undo("")
+	_ = unix.Close(w.pipe)
+	_ = w.cmd.Wait()
+}
+
+// Undoing all that a Screen and a command can have done, without knowing
+// what: on the main screen, and where the alternate one may be shown. (Origin
+// mode stays: undoing it would move the cursor, and without margins it is
+// nothing.)
+const (
+	undoModes = "\x1b[<99u\x1b[=0u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
+		"\x1b[?9l\x1b[?2004l\x1b[?2031l\x1b[?1l\x1b[?5l\x1b[?7h\x1b[?25h\x1b>\x1b[4l\x1b[20l" + asciiCharset + closeLink + "\x1b[m"
+	undoMain      = undoModes + "\x1b7\x1b[r\x1b8\x1b[J"
+	undoAlternate = undoModes + "\x1b[?1049l" + undoMain
+)
+
+// report tells the watcher what there is to undo.
+func (s *Screen) report() {
+	switch {
+	case s.o.Plain:
+	case s.held || s.emu != nil:
+		s.watch.undo(undoAlternate)
+	default:
+		s.watch.undo(undoMain)
+	}
+}

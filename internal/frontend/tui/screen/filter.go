@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -152,6 +153,9 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	if !ok {
 		return atEnd
 	}
+	if slices.Contains(p, maxNumber) {
+		s.shorten(p, kind)
+	}
 	arg := func(i, missing int) int {
 		if i < len(p) && p[i] > 0 {
 			return p[i]
@@ -237,6 +241,22 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 		s.window(arg(0, 0))
 	}
 	return atEnd
+}
+
+// shorten writes the sequence again with numbers that are not out of all
+// measure: in an emulator such a count can be minutes of work.
+func (s *scanner) shorten(p []int, kind string) {
+	s.seq = append(s.seq[:0], esc, '[')
+	if kind[0] >= '<' && kind[0] <= '?' {
+		s.seq, kind = append(s.seq, kind[0]), kind[1:]
+	}
+	for i, n := range p {
+		if i > 0 {
+			s.seq = append(s.seq, ';')
+		}
+		s.seq = strconv.AppendInt(s.seq, int64(n), 10)
+	}
+	s.seq = append(s.seq, kind...)
 }
 
 func (s *scanner) setMargins(top, bottom, given int) {
@@ -452,7 +472,11 @@ func colourQuestion(v []byte) bool {
 	return ok && string(q) == "?"
 }
 
-// numbers reads parameters: none are "", and a missing one is 0.
+// maxNumber is the largest number in a sequence that is passed on.
+const maxNumber = 9999
+
+// numbers reads parameters: none are "", a missing one is 0, and none is more
+// than maxNumber.
 func numbers(b []byte) ([]int, bool) {
 	if len(b) == 0 {
 		return nil, true
@@ -462,7 +486,7 @@ func numbers(b []byte) ([]int, bool) {
 	for _, c := range b {
 		switch {
 		case c >= '0' && c <= '9':
-			n = min(n*10+int(c-'0'), 1<<15)
+			n = min(n*10+int(c-'0'), maxNumber)
 		case c == ';':
 			p = append(p, n)
 			n = 0

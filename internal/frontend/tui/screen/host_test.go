@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 // openPTY opens a pair of terminals of the kernel.
 func openPTY(t testing.TB, cols, rows int) (master, slave *os.File) {
@@ -159,6 +159,12 @@ func (h *host) mode(m ansi.Mode) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.modes[m]
+}
+
+func (h *host) cursor() uv.Position {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.vt.CursorPosition()
 }
 
 func (h *host) got() string {

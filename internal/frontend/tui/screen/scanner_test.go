@@ -1,9 +1,13 @@
+//go:build unix
+
 package screen
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -55,6 +59,7 @@ func TestScanner(t *testing.T) {
 		{name: "margins without a line", in: "\x1b[21;24r", out: ""},
 		{name: "the last row", in: "\x1b[20;5Hx", out: "\x1b[20;5Hx"},
 		{name: "row of the footer", in: "\x1b[24;5Hx\x1b[999;999H\x1b[99;3f\x1b[99d", out: "\x1b[20;5Hx\x1b[20;999H\x1b[20;3H\x1b[20d"},
+		{name: "counts", in: "\x1b[99999999999999999999X\x1b[?70000;1049h\x1b[1;99999C\x1b[999999b", out: "\x1b[9999X<alt>\x1b[1;9999C\x1b[1600b"},
 		{name: "VPR", in: "\x1b[99e", out: "\x1b[99B"},
 		{name: "full reset", in: "\x1bc", out: "\x1bc\x1b[1;20r"},
 		{name: "soft reset", in: "\x1b[!p", out: "\x1b[!p\x1b7\x1b[1;20r\x1b8"},
@@ -219,4 +224,24 @@ func TestTextIsUntouched(t *testing.T) {
 			t.Fatalf("%q became %q", in, got.out)
 		}
 	})
+}
+
+// No output makes the emulator hang, or panic for good.
+func TestEmulatorTakesAnything(t *testing.T) {
+	counts := []string{"", "0", "1", "7", "999", "32768", "2147483647", "99999999999999999999"}
+	s := &Screen{dirty: true}
+	s.scan = scanner{rows: 20, cols: 80, composed: true}
+	s.emu = s.newEmulator()
+	for final := byte('@'); final < 0x7f; final++ {
+		for _, n := range counts {
+			s.scan.scan(fmt.Appendf(nil, "\x1b[%s%c\x1b[%s;%s%c\x1b[?%s%cx", n, final, n, n, final, n, final))
+			begin := time.Now()
+			s.feed(s.scan.out)
+			if d := time.Since(begin); d > 5*time.Second {
+				t.Errorf("%q takes %v", s.scan.out, d)
+			}
+			s.scan.out = s.scan.out[:0]
+		}
+	}
+	s.emu.close()
 }

@@ -19,12 +19,12 @@ import (
 func TestFooterStaysUnderAFlood(t *testing.T) {
 	h := newHost(t, 60, 12)
 	s := h.open(Options{})
-	r := h.run(s, 1, "sh", "-c", "stty size; seq 100000; echo end")
+	r := h.run(s, 1, "sh", "-c", "stty size; seq 10000; echo end")
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
 	h.wait("the end of the flood above the footer", func(lines []string) bool {
-		return isLast(lines) && lines[9] == "end" && lines[8] == "100000" && lines[0] == "99992"
+		return isLast(lines) && lines[9] == "end" && lines[8] == "10000" && lines[0] == "9992"
 	})
 	if got := h.got(); !strings.Contains(got, "11 60\r\n") {
 		t.Errorf("the command's terminal has another size: %.200q", got)
@@ -392,7 +392,7 @@ func TestInputLine(t *testing.T) {
 	s.Print("hello\n")
 	s.SetFooter([]string{"> ls " + strings.Repeat("x", 80), footer}, &Cursor{0, 5})
 	h.wait("two lines of footer, the cursor in them", func(lines []string) bool {
-		at := h.vt.CursorPosition()
+		at := h.cursor()
 		return lines[0] == "hello" && lines[10] == "> ls "+strings.Repeat("x", 34)+"…" && isLast(lines) && at.X == 5 && at.Y == 10
 	})
 	if err := h.run(s, 1, "sh", "-c", "printf 'no newline'").end(); err != nil {
@@ -400,7 +400,7 @@ func TestInputLine(t *testing.T) {
 	}
 	s.Print("next\n")
 	h.wait("a line of its own", func(lines []string) bool {
-		at := h.vt.CursorPosition()
+		at := h.cursor()
 		return lines[1] == "no newline" && lines[2] == "next" && isLast(lines) && at.X == 5 && at.Y == 10
 	})
 }

@@ -92,7 +92,7 @@ const (
 // report tells the watcher what there is to undo.
 func (s *Screen) report() {
 	switch {
-	case s.o.Plain:
+	case s.o.Plain || s.closed:
 	case s.held || s.emu != nil:
 		s.watch.undo(undoAlternate)
 	default:

@@ -84,16 +84,10 @@ func (s *Screen) read(quit *os.File) {
 		case err != nil || fds[1].Revents != 0:
 			return
 		}
-		k.mu.Lock()
-		if k.paused > 0 {
-			k.mu.Unlock()
-			continue
-		}
 		n := 0
 		if ready > 0 {
-			n, err = unix.Read(s.fd, buf)
+			n, err = s.take(buf)
 		}
-		k.mu.Unlock()
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN:
 		case ready > 0 && (err != nil || n == 0):
@@ -104,6 +98,20 @@ func (s *Screen) read(quit *os.File) {
 			s.typed(ready == 0)
 		}
 	}
+}
+
+// take reads what is there, if no page has the keyboard. One may have read it
+// since: this must not wait with mu held.
+func (s *Screen) take(buf []byte) (int, error) {
+	s.keys.mu.Lock()
+	defer s.keys.mu.Unlock()
+	if s.keys.paused > 0 {
+		return 0, unix.EAGAIN
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 0); n == 0 || err != nil {
+		return 0, unix.EAGAIN
+	}
+	return unix.Read(s.fd, buf)
 }
 
 // typed hands out what is in the buffer; last says that nothing follows.

@@ -233,6 +233,9 @@ func (s *Screen) Suspend() (resume func()) {
 	s.emit()
 	s.held = true
 	s.report()
+	if s.o.Plain { // such a page reads lines
+		_ = term.Restore(uintptr(s.fd), s.saved)
+	}
 	return func() {
 		s.mu.Lock()
 		s.held = false

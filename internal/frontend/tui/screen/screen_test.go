@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
@@ -461,5 +462,46 @@ func TestOpenNeedsATerminal(t *testing.T) {
 	defer f.Close()
 	if s, err := Open(f, Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "/dev/null") {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// What was there to read may have gone to a page since: the keyboard is not
+// waited for while it is locked, or the page's end would wait for a key.
+func TestTakeNeverWaits(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	s := &Screen{fd: int(r.Fd())}
+	take := func() (string, error) {
+		buf := make([]byte, 8)
+		n, err := s.take(buf)
+		return string(buf[:max(n, 0)]), err
+	}
+	w.WriteString("key")
+	s.keys.pause()
+	if got, err := take(); got != "" || err != unix.EAGAIN {
+		t.Errorf("during a page: %q, %v", got, err)
+	}
+	s.keys.change.L = &s.keys.mu
+	s.keys.resume()
+	if got, err := take(); got != "key" || err != nil {
+		t.Errorf("after it: %q, %v", got, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := take()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != unix.EAGAIN {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("it waits")
+		w.WriteString("x")
 	}
 }

@@ -1,0 +1,338 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/term"
+
+	"bawn/internal/frontend/tui/screen"
+	"bawn/internal/session"
+)
+
+// ErrHungUp ends a session whose terminal is gone.
+var ErrHungUp = errors.New("the terminal is gone")
+
+// noteTime is how long a note stands in the status bar.
+const noteTime = 5 * time.Second
+
+// app is the session on a terminal. All of it but route belongs to the
+// goroutine of Run; others send it what to do.
+type app struct {
+	s    Session
+	o    Options
+	tty  *os.File
+	scr  *screen.Screen // nil in plain form while no command runs
+	todo chan func()
+	ctx  context.Context
+
+	line   editor
+	cols   int
+	note   string
+	noted  *time.Timer
+	task   int // that has the screen, 0 for none
+	asked  int // the newest question that was shown
+	cloned bool
+	err    error
+	quit   bool
+
+	prefixed bool // the key before was the prefix; of the goroutine that reads keys
+}
+
+// Run is the session on the terminal tty until the person ends it: an input
+// line and a status bar, commands, questions and pages. ErrHungUp and the
+// context's error are the ends that nobody asked for.
+func Run(ctx context.Context, s Session, tty *os.File, o Options) error {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx}
+	if o.Plain {
+		return a.runPlain()
+	}
+	a.cols, _, _ = term.GetSize(tty.Fd())
+	a.noted = time.NewTimer(noteTime)
+	scr, err := screen.Open(tty, screen.Options{
+		Key: a.commandKey, Idle: a.idleKey,
+		Paste:   func(text string) { a.post(func() { a.line.insert(text); a.draw() }) },
+		Resized: func(cols int) { a.post(func() { a.cols = cols; a.draw() }) },
+		Hangup:  func() { a.post(func() { a.err, a.quit = ErrHungUp, true }) },
+	})
+	if err != nil {
+		return fmt.Errorf("open the session's screen: %w", err)
+	}
+	a.scr = scr
+	defer scr.Recover()
+	changes, stop := s.Changes()
+	defer stop()
+	a.update()
+	for !a.quit {
+		select {
+		case f := <-a.todo:
+			f()
+		case _, ok := <-changes:
+			if !ok {
+				a.quit = true
+				continue
+			}
+			a.update()
+		case <-a.noted.C:
+			a.note = ""
+			a.draw()
+		case <-ctx.Done():
+			a.err, a.quit = ctx.Err(), true
+		}
+	}
+	cancel() // nobody takes what is posted any more
+	if err := scr.Close(); a.err == nil && err != nil {
+		a.err = err
+	}
+	return a.err
+}
+
+func (a *app) post(f func()) {
+	select {
+	case a.todo <- f:
+	case <-a.ctx.Done():
+	}
+}
+
+// commandKey is shown what is typed while a command has the screen: all of it
+// is the command's but the key of the tier and what follows the prefix.
+func (a *app) commandKey(e uv.KeyPressEvent) bool {
+	action := a.o.Keys.Action(e.String())
+	if a.prefixed && action == Prefix {
+		a.prefixed = false
+		a.post(func() { a.tell("") })
+		return false // twice is the key itself
+	}
+	return a.hotKey(e, action == CycleTier || action == Prefix)
+}
+
+func (a *app) idleKey(e uv.KeyPressEvent) {
+	if !a.hotKey(e, true) {
+		a.post(func() { a.edit(e) })
+	}
+}
+
+// hotKey does what a key of bawn's does; all says that it may be any of them.
+func (a *app) hotKey(e uv.KeyPressEvent, all bool) bool {
+	action := a.o.Keys.Action(e.String())
+	if a.prefixed {
+		a.prefixed, action = false, AfterPrefix(e.String())
+		if action == NoAction {
+			a.post(func() { a.tell("") })
+			return true
+		}
+	} else if action == NoAction || !all {
+		return false
+	}
+	if action == Prefix {
+		a.prefixed = true
+		a.post(func() { a.tell(a.letters()) })
+		return true
+	}
+	a.post(func() { a.act(action) })
+	return true
+}
+
+// letters are those that may follow the prefix.
+func (a *app) letters() string {
+	var out []string
+	for i := NoAction + 1; i < numActions; i++ {
+		if actions[i].letter != "" {
+			out = append(out, actions[i].letter+" "+strings.TrimPrefix(actions[i].name, "show_"))
+		}
+	}
+	return strings.Join(out, "  ")
+}
+
+func (a *app) act(action Action) {
+	if action != CycleTier {
+		a.page(action.Page())
+		return
+	}
+	note, ask := NextTier(a.s)
+	a.tell(note)
+	a.page(ask)
+}
+
+// edit handles a key of the input line.
+func (a *app) edit(e uv.KeyPressEvent) {
+	if a.task != 0 {
+		return // typed before the command had the screen
+	}
+	switch k := e.String(); k {
+	case "enter":
+		a.submit(a.line.take())
+	case "ctrl+c":
+		a.line.set("")
+	case "ctrl+z":
+		a.scr.Stop()
+	case "tab":
+		if all := complete(a.line.String()); len(all) == 1 {
+			a.line.set(all[0] + " ")
+		}
+	default:
+		if k == "ctrl+d" && len(a.line.text) == 0 {
+			a.quit = true
+			return
+		}
+		a.line.key(k, e.Text)
+	}
+	a.draw()
+}
+
+// submit does what a line says: text is a command, a slash is bawn's own, and
+// after an exclamation mark a command has no network.
+func (a *app) submit(line string) {
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return
+	}
+	a.print(a.o.Look.as(faint, "> ") + a.o.Look.safe(line) + "\n")
+	if strings.HasPrefix(line, "/") {
+		a.slash(line)
+		return
+	}
+	a.start(line)
+}
+
+func (a *app) start(line string) {
+	text, alone := strings.CutPrefix(line, "!")
+	if text = strings.TrimSpace(text); text == "" {
+		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
+		return
+	}
+	if !a.o.Plain {
+		a.scr.SetFooter([]string{a.status()}, nil) // before it starts: its terminal has the rows it keeps
+	}
+	task, err := a.s.Start(session.Start{Text: text, NoEgress: alone, Kind: session.Foreground, Terminal: a.scr})
+	if err != nil {
+		a.complain(err)
+		return
+	}
+	a.task = task
+	a.update()
+}
+
+func (a *app) slash(line string) {
+	r, err := runSlash(line, a.s, a.o)
+	if err != nil {
+		a.complain(err)
+		return
+	}
+	if len(r.text) > 0 {
+		a.print(strings.Join(r.text, "\n") + "\n")
+	}
+	a.tell(r.note)
+	a.page(r.page)
+	a.quit = a.quit || r.quit
+}
+
+// print writes lines among the output.
+func (a *app) print(text string) {
+	if a.scr != nil {
+		a.scr.Print(text)
+		return
+	}
+	fmt.Fprint(a.tty, text)
+}
+
+func (a *app) complain(err error) {
+	a.print(a.o.Look.as(bad, "bawn: ") + a.o.Look.safe(err.Error()) + "\n")
+}
+
+// tell shows a note in the status bar for a while.
+func (a *app) tell(note string) {
+	a.note = note
+	if a.o.Plain {
+		if note != "" {
+			a.print(a.o.Look.safe(note) + "\n")
+		}
+		return
+	}
+	a.noted.Reset(noteTime)
+	a.draw()
+}
+
+// page shows a page; commands wait meanwhile.
+func (a *app) page(p Page) {
+	if p == NoPage {
+		return
+	}
+	resume := func() {}
+	if a.scr != nil {
+		resume = a.scr.Suspend()
+	}
+	note, err := Show(a.ctx, p, a.s, IO{a.tty, a.tty}, a.o)
+	resume()
+	if err != nil && a.ctx.Err() == nil {
+		a.complain(err)
+	}
+	a.tell(note)
+	a.update()
+}
+
+// update follows the session: a command that has ended, a question that
+// nobody has seen.
+func (a *app) update() {
+	st := a.s.State()
+	if a.task != 0 {
+		if t, running := taskOf(st, a.task); !running {
+			a.task = 0
+			if t.Reason != "" {
+				a.complain(errors.New(t.Reason))
+			}
+		}
+	}
+	newest := 0
+	for _, q := range st.Questions {
+		newest = max(newest, q.ID)
+	}
+	switch {
+	case newest > a.asked:
+		a.asked = newest
+		a.page(QuestionsPage)
+	case st.FreshClone && !a.cloned:
+		a.cloned = true
+		a.page(ClonePage)
+	}
+	a.draw()
+}
+
+func taskOf(st session.State, id int) (t session.Task, running bool) {
+	for _, t := range st.Tasks {
+		if t.ID == id {
+			return t, t.Ended.IsZero()
+		}
+	}
+	return session.Task{}, false
+}
+
+func (a *app) status() string {
+	note := a.note
+	if text := a.line.String(); note == "" && strings.HasPrefix(text, "/") {
+		note = slashHint(text)
+	}
+	return statusBar(a.s.State(), note, a.cols, a.o)
+}
+
+func (a *app) draw() {
+	switch {
+	case a.o.Plain:
+	case a.task != 0:
+		a.scr.SetFooter([]string{a.status()}, nil)
+	default:
+		const prompt = "> "
+		line, at := a.line.view(a.o.Look, max(1, a.cols-len(prompt)))
+		a.scr.SetFooter([]string{a.o.Look.as(strong, prompt) + line, a.status()}, &screen.Cursor{Line: 0, Col: len(prompt) + at})
+	}
+}

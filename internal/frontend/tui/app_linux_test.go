@@ -1,0 +1,240 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/session"
+	"bawn/internal/tools/vterm"
+)
+
+// runningFake is a fake session that runs its commands, in a terminal of their own.
+type runningFake struct {
+	*fake
+	t       *testing.T
+	started []session.Start
+}
+
+func newRunning(t *testing.T) *runningFake {
+	f := exampleSession(t)
+	f.st.Tasks, f.changes = nil, make(chan struct{}, 1)
+	return &runningFake{fake: f, t: t}
+}
+
+func (f *runningFake) change(do func()) {
+	f.mu.Lock()
+	do()
+	f.mu.Unlock()
+	select {
+	case f.changes <- struct{}{}:
+	default:
+	}
+}
+
+func (f *runningFake) Start(c session.Start) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	master, slave, err := pair()
+	if err != nil {
+		return 0, err
+	}
+	id := 0
+	f.change(func() {
+		f.started = append(f.started, c)
+		id = len(f.st.Tasks) + 1
+		f.st.Tasks = append(f.st.Tasks, session.Task{ID: id, Kind: c.Kind, Command: c.Text, Started: noon})
+	})
+	if err := c.Terminal.Attach(id, master); err != nil {
+		return 0, err
+	}
+	cmd := exec.Command("sh", "-c", c.Text)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	slave.Close()
+	go func() {
+		_ = cmd.Wait()
+		c.Terminal.Drain(id)
+		master.Close()
+		f.change(func() {
+			f.st.Tasks[id-1].Ended = noon.Add(time.Duration(id) * time.Second)
+			f.st.Tasks[id-1].Code = cmd.ProcessState.ExitCode()
+		})
+	}()
+	return id, nil
+}
+
+// pair opens a terminal without a size.
+func pair() (master, slave *os.File, err error) {
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		master.Close()
+	}
+	return master, slave, err
+}
+
+// onTerminal runs the session on a terminal; the function waits for its end.
+func onTerminal(t *testing.T, term *vterm.Terminal, s Session, o Options) (end func() error) {
+	done := make(chan error, 1)
+	go func() { done <- Run(context.Background(), s, term.Slave, o) }()
+	return func() error {
+		t.Helper()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the session does not end:\n%s", term.Text())
+			return nil
+		}
+	}
+}
+
+func last(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+func waitUntil(t *testing.T, term *vterm.Terminal, what string, ok func(text string) bool) {
+	t.Helper()
+	if _, err := term.Wait(20*time.Second, ok); err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, term.Text())
+	}
+}
+
+func TestAppRunsCommands(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	before := modes(t, term)
+	s := newRunning(t)
+	end := onTerminal(t, term, s, testOptions(&clock{noon}))
+	waitFor(t, term, "guarded")
+	typed(t, term, "ecXho\x1b[D\x1b[D\x7f\x1b[F one; stty size\r")
+	waitUntil(t, term, "the command above the input line", func(s string) bool {
+		return strings.Contains(s, "> echo one; stty size\none\n23 80\n") && strings.Contains(last(s), "exit 0 in")
+	})
+	typed(t, term, "!exit 3\r")
+	waitUntil(t, term, "its exit code", func(s string) bool { return strings.Contains(last(s), "exit 3 in") })
+	s.mu.Lock()
+	if n := len(s.started); n != 2 || s.started[0].NoEgress || !s.started[1].NoEgress || s.started[1].Text != "exit 3" {
+		t.Errorf("started %+v", s.started)
+	}
+	s.mu.Unlock()
+	typed(t, term, "/deny x.example\r")
+	waitUntil(t, term, "a note", func(s string) bool { return strings.Contains(last(s), "x.example is denied for this session") })
+	typed(t, term, "/nothing\r")
+	waitFor(t, term, "bawn: unknown command /nothing")
+	typed(t, term, "/quit\r")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	asBefore(t, term, before)
+	waitUntil(t, term, "no footer", func(s string) bool { return !strings.Contains(s, " guarded ") && strings.Contains(s, "> echo one") })
+}
+
+// While a command has the screen, keys are its own but Alt+S and what follows
+// the prefix.
+func TestAppKeysOfACommand(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := newRunning(t)
+	end := onTerminal(t, term, s, testOptions(&clock{noon}))
+	waitFor(t, term, "guarded")
+	typed(t, term, "stty raw -echo; echo rea''dy; head -c 3 | od -An -c; stty sane; echo ov''er\r")
+	waitFor(t, term, "ready")
+	typed(t, term, "a\x1bs")
+	waitUntil(t, term, "the next tier", func(s string) bool { return strings.Contains(last(s), "airlock") })
+	typed(t, term, "\x1c")
+	waitUntil(t, term, "the letters", func(s string) bool { return strings.Contains(last(s), "n network") })
+	typed(t, term, "n")
+	waitFor(t, term, "registry.npmjs.org") // the page
+	typed(t, term, "\x1b")
+	waitUntil(t, term, "the command again", func(s string) bool { return !term.AltScreen() && strings.Contains(s, "ready") })
+	typed(t, term, "\x1c\x1cb")
+	waitUntil(t, term, "the keys of the command", func(s string) bool { return strings.Contains(s, "a 034   b") && strings.Contains(s, "over") })
+	waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(last(s), "exit 0 in") })
+	typed(t, term, "\x04")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A question takes the screen from a command that draws, and gives it back.
+func TestB123_QuestionOverAPicture(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := newRunning(t)
+	o := testOptions(&clock{noon})
+	o.Now = time.Now // the page waits for a while without keys
+	end := onTerminal(t, term, s, o)
+	waitFor(t, term, "guarded")
+	typed(t, term, `printf '\033[?1049h\033[3;3Hpicture'; read x; printf '\033[?1049l'; echo "got $x"`+"\r")
+	waitUntil(t, term, "the picture", func(s string) bool { return strings.Contains(s, "picture") && !strings.Contains(s, "printf") })
+	q := exampleQuestion(7)
+	q.Deadline = time.Now().Add(5 * time.Minute)
+	s.change(func() { s.st.Questions = []session.Question{q} })
+	waitFor(t, term, "wants to connect")
+	again := func(s string) bool { return strings.Contains(s, "picture") && strings.Contains(last(s), "1 question") }
+	for range 40 { // a key counts only when the question has stood for a while
+		typed(t, term, "\t") // later
+		if _, err := term.Wait(500*time.Millisecond, again); err == nil {
+			break
+		}
+	}
+	waitUntil(t, term, "the picture again", again)
+	typed(t, term, "yes\r")
+	waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(s, "got yes") && strings.Contains(last(s), "exit 0") })
+	typed(t, term, "/quit\r")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAppPlain(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	before := modes(t, term)
+	s := newRunning(t)
+	o := testOptions(&clock{noon})
+	o.Plain = true
+	end := onTerminal(t, term, s, o)
+	waitFor(t, term, ">")
+	typed(t, term, "echo one\r")
+	waitFor(t, term, "\none\n>")
+	typed(t, term, "/tasks\r")
+	waitFor(t, term, "task 1, ")
+	typed(t, term, "/quit\r")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	asBefore(t, term, before)
+}
+
+func TestAppHangup(t *testing.T) {
+	term, err := vterm.Open(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := onTerminal(t, term, newRunning(t), testOptions(&clock{noon}))
+	waitFor(t, term, "guarded")
+	term.Master.Close()
+	if err := end(); err != ErrHungUp {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"bawn/internal/frontend/tui/screen"
+)
+
+// runPlain is the session for a terminal that knows lines alone: the terminal
+// reads and edits them itself, and is raw only while a command has it.
+func (a *app) runPlain() error {
+	changes, stop := a.s.Changes()
+	defer stop()
+	for !a.quit {
+		a.update()
+		fmt.Fprint(a.tty, "> ")
+		line, err := readLine(a.tty)
+		switch {
+		case errors.Is(err, io.EOF): // Ctrl+D
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrHungUp, err)
+		}
+		switch line := strings.TrimSpace(line); {
+		case line == "":
+		case strings.HasPrefix(line, "/"):
+			a.slash(line)
+		default:
+			if err := a.startPlain(line, changes); err != nil {
+				return err
+			}
+		}
+	}
+	return a.err
+}
+
+// startPlain runs a command to its end.
+func (a *app) startPlain(line string, changes <-chan struct{}) (err error) {
+	a.scr, err = screen.Open(a.tty, screen.Options{
+		Plain: true, Key: a.commandKey,
+		Hangup: func() { a.post(func() { a.err, a.quit = ErrHungUp, true }) },
+	})
+	if err != nil {
+		return fmt.Errorf("open the session's screen: %w", err)
+	}
+	defer a.scr.Recover()
+	a.start(line)
+	for a.task != 0 && !a.quit {
+		select {
+		case _, ok := <-changes:
+			a.quit = a.quit || !ok
+			a.update()
+		case f := <-a.todo:
+			f()
+		case <-a.ctx.Done():
+			a.err, a.quit = a.ctx.Err(), true
+		}
+	}
+	scr := a.scr
+	a.scr = nil
+	return scr.Close()
+}
+
+// readLine reads a line, and nothing after it.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	for {
+		var b [1]byte
+		n, err := r.Read(b[:])
+		switch {
+		case n == 1 && b[0] == '\n':
+			return string(line), nil
+		case n == 1:
+			line = append(line, b[0])
+		case err != nil:
+			return "", err
+		}
+	}
+}

@@ -200,7 +200,7 @@ func TestB123_QuestionOverAPicture(t *testing.T) {
 	}
 	waitUntil(t, term, "the picture again", again)
 	typed(t, term, "yes\r")
-	waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(s, "got yes") && strings.Contains(last(s), "exit 0") })
+	waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(s, "got yes\n") && strings.Contains(s, "\n>\n") })
 	typed(t, term, "/quit\r")
 	if err := end(); err != nil {
 		t.Error(err)

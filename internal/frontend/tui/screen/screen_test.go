@@ -378,6 +378,7 @@ func TestSavedCursorIsTheCommands(t *testing.T) {
 	h.waitFor("at:")
 	for i := 1; i <= 6; i++ {
 		s.SetFooter([]string{fmt.Sprintf("%s %d", footer, i)}, nil)
+		time.Sleep(3 * frame) // in which a footer that does not wait would be drawn
 		_, _ = r.master.WriteString("\n")
 		h.wait("the step in its place", func(lines []string) bool { return lines[0] == fmt.Sprintf("at: step %d", i) })
 	}

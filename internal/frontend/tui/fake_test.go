@@ -36,6 +36,7 @@ func (f *fake) State() session.State {
 	defer f.mu.Unlock()
 	st := f.st
 	st.Questions = append([]session.Question(nil), st.Questions...)
+	st.Tasks = append([]session.Task(nil), st.Tasks...)
 	return st
 }
 

@@ -100,7 +100,7 @@ func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (
 		return fail(err), true
 	}
 	var err error
-	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	stdio := standardStreams()
 	tty := session.OneTerminal(stdio)
 	if stdio, err = session.Streams(stdio, tty, true); err != nil {
 		return fail(err), true

@@ -24,6 +24,7 @@ func helpCommand(args []string) int {
 	}
 	fmt.Println("bawn runs commands inside a boundary that the operating system enforces.")
 	fmt.Println()
+	fmt.Printf("  bawn %-29s %s\n", "[flags]", "open a session in this folder")
 	for _, c := range commands() {
 		fmt.Printf("  bawn %-29s %s\n", c.name+" "+c.args, c.summary)
 	}
@@ -54,6 +55,19 @@ Examples:
 
 Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
 executable; 127 not found; 128+n ended by signal n.
+`
+	case "wrap":
+		return `
+The agent and all that it starts run in the sandbox; bawn run inside asks for a
+sandbox beside it. Questions come on the terminal while the agent owns it; every
+key of bawn's but Alt+S is behind Ctrl+\. Where there is no terminal, or with
+--no-prompt, it is bawn run.
+
+Examples:
+  bawn wrap -- claude
+  bawn wrap --tier airlock -- codex
+
+Exit codes: the agent's own; 125 bawn could not or would not run it.
 `
 	case "watch":
 		return `
@@ -147,6 +161,8 @@ func flagsOf(command string) []flagSpec {
 	switch command {
 	case "run", "watch":
 		return f.specs()
+	case "wrap":
+		return f.sessionSpecs()
 	case "check":
 		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
 	case "import":

@@ -29,6 +29,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
+		{"wrap", "[flags] -- AGENT [ARG…]", "run a coding agent in a session of its own", wrapCommand},
 		{"watch", "[flags] -- CMD [ARG…]", "run it again whenever files change", watchCommand},
 		{"check", "[flags] ACTION OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"policy", "[flags]", "print what a run may do, and which file says so", policyCommand},
@@ -48,15 +49,21 @@ func main() { os.Exit(dispatch(os.Args[1:])) }
 
 func dispatch(args []string) int {
 	if len(args) == 0 {
-		return helpCommand(nil)
+		if !sessionTerminal() {
+			return helpCommand(nil)
+		}
+		return sessionCommand(nil)
 	}
 	switch args[0] {
-	case "--":
+	case "--", "-c":
 		return runCommand(args)
 	case "-h", "--help":
 		return helpCommand(args[1:])
 	case "--version":
 		return versionCommand(nil)
+	}
+	if len(args[0]) > 1 && args[0][0] == '-' {
+		return sessionCommand(args)
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {
@@ -70,14 +77,16 @@ func dispatch(args []string) int {
 	return usageError("", fmt.Errorf("unknown command %q%s", args[0], wayOut(args[0], names)))
 }
 
+func standardStreams() sandbox.Stdio {
+	return sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+}
+
 // wayOut is what a word that is no command was probably meant to be.
 func wayOut(word string, names []string) string {
 	near := suggestion(word, names)
 	switch {
 	case near != "" || word == "":
 		return near
-	case word[0] == '-':
-		return "; flags stand after the command: bawn run " + word
 	}
 	return "; to run a program: bawn run -- " + word
 }

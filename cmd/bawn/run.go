@@ -31,10 +31,12 @@ type runFlags struct {
 	profile     policy.Profile
 	noPrompt    bool
 	noEgress    bool
-	session     string          // the id of one, "none", or "" for the newest of the folder
-	command     session.Command // as it was given
-	terminal    *approval.TTY   // where questions are asked, once it is known
-	report      *reportTo       // nil: nowhere
+	plain       bool                         // of a session: lines of text
+	session     string                       // the id of one, "none", or "" for the newest of the folder
+	command     session.Command              // as it was given
+	keys        func(action string) []string // of a session, once it is opened
+	terminal    *approval.TTY                // where questions are asked, once it is known
+	report      *reportTo                    // nil: nowhere
 	log         *recorder
 }
 
@@ -91,6 +93,19 @@ func (f *runFlags) specs() []flagSpec {
 		}},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
 	)
+}
+
+// sessionSpecs are the flags of a session.
+func (f *runFlags) sessionSpecs() []flagSpec {
+	var out []flagSpec
+	for _, s := range f.specs() {
+		switch s.name {
+		case "-c", "--publish", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
+		default:
+			out = append(out, s)
+		}
+	}
+	return append(out, flagSpec{name: "--plain", help: "questions and pages as lines of text, for screen\nreaders", on: func() { f.plain = true }})
 }
 
 // policySpecs are the flags that decide what is allowed.

@@ -32,7 +32,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	stdio := sandbox.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	stdio := standardStreams()
 	tty := session.OneTerminal(stdio)
 	decide := sync.OnceValues(func() (*decided, error) { return f.decideRun(s, stdio, tty) })
 	if x := s.config.Exceptions(); len(x.Exclude)+len(x.Hatches) > 0 {

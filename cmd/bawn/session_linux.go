@@ -25,6 +25,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.keys = s.config.Keys
 	launcher, err := linux.ParseLauncher(s.config.Launcher())
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ type app struct {
 	todo chan func()
 	ctx  context.Context
 
+	only   []string // the one command of the session; it ends with it
+	code   int      // its exit code
 	line   editor
 	cols   int
 	note   string
@@ -48,12 +50,29 @@ type app struct {
 // line and a status bar, commands, questions and pages. ErrHungUp and the
 // context's error are the ends that nobody asked for.
 func Run(ctx context.Context, s Session, tty *os.File, o Options) error {
+	_, err := run(ctx, s, tty, o, nil)
+	return err
+}
+
+// RunOnly is a session for one command, which has the screen until it ends;
+// code is its exit code. All of bawn's own keys but Alt+S are behind the prefix.
+func RunOnly(ctx context.Context, s Session, tty *os.File, o Options, args []string) (code int, err error) {
+	return run(ctx, s, tty, o, args)
+}
+
+func run(ctx context.Context, s Session, tty *os.File, o Options, only []string) (code int, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx}
+	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx, only: only}
+	err = a.run(cancel)
+	return a.code, err
+}
+
+func (a *app) run(cancel func()) error {
+	s, o, tty, ctx := a.s, a.o, a.tty, a.ctx
 	if o.Plain {
 		return a.runPlain()
 	}
@@ -73,10 +92,16 @@ func Run(ctx context.Context, s Session, tty *os.File, o Options) error {
 	changes, stop := s.Changes()
 	defer stop()
 	a.update()
+	if a.only != nil && !a.quit {
+		a.begin(session.Start{Args: a.only})
+		a.quit = a.task == 0
+	}
 	for !a.quit {
 		select {
 		case f := <-a.todo:
 			f()
+		case line := <-o.Notices:
+			a.notice(line)
 		case _, ok := <-changes:
 			if !ok {
 				a.quit = true
@@ -211,17 +236,38 @@ func (a *app) start(line string) {
 		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
 		return
 	}
+	if before, ok := strings.CutSuffix(text, "&"); ok && !strings.HasSuffix(before, "&") && strings.TrimSpace(before) != "" {
+		// What a shell leaves behind would end with it: a task of the session does not.
+		task, err := a.s.Start(session.Start{Text: strings.TrimSpace(before), NoEgress: alone, Kind: session.Background})
+		if err != nil {
+			a.complain(err)
+			return
+		}
+		a.print(fmt.Sprintf("task %d: /output %[1]d shows what it writes, /stop %[1]d ends it\n", task))
+		a.update()
+		return
+	}
+	a.begin(session.Start{Text: text, NoEgress: alone})
+}
+
+// begin starts a command that has the screen.
+func (a *app) begin(c session.Start) {
 	if !a.o.Plain {
 		a.scr.SetFooter([]string{a.status()}, nil) // before it starts: its terminal has the rows it keeps
 	}
-	task, err := a.s.Start(session.Start{Text: text, NoEgress: alone, Kind: session.Foreground, Terminal: a.scr})
+	c.Kind, c.Terminal = session.Foreground, a.scr
+	task, err := a.s.Start(c)
 	if err != nil {
+		a.code = exitRefused
 		a.complain(err)
 		return
 	}
 	a.task = task
 	a.update()
 }
+
+// exitRefused is bawn's own failure (SPEC, exit codes).
+const exitRefused = 125
 
 func (a *app) slash(line string) {
 	r, err := runSlash(line, a.s, a.o)
@@ -244,6 +290,10 @@ func (a *app) print(text string) {
 		return
 	}
 	fmt.Fprint(a.tty, text)
+}
+
+func (a *app) notice(line string) {
+	a.print(a.o.Look.as(faint, "bawn: ") + a.o.Look.safe(line) + "\n")
 }
 
 func (a *app) complain(err error) {
@@ -287,7 +337,8 @@ func (a *app) update() {
 	st := a.s.State()
 	if a.task != 0 {
 		if t, running := taskOf(st, a.task); !running {
-			a.task = 0
+			a.task, a.code = 0, t.Code
+			a.quit = a.quit || a.only != nil
 			if t.Reason != "" {
 				a.complain(errors.New(t.Reason))
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bawn/internal/frontend/tui/screen"
+	"bawn/internal/session"
 )
 
 // runPlain is the session for a terminal that knows lines alone: the terminal
@@ -14,7 +15,18 @@ import (
 func (a *app) runPlain() error {
 	changes, stop := a.s.Changes()
 	defer stop()
+	if a.only != nil {
+		return a.beginPlain(changes, func() { a.begin(session.Start{Args: a.only}) })
+	}
 	for !a.quit {
+		for more := true; more; {
+			select {
+			case line := <-a.o.Notices:
+				a.notice(line)
+			default:
+				more = false
+			}
+		}
 		a.update()
 		fmt.Fprint(a.tty, "> ")
 		line, err := readLine(a.tty)
@@ -29,7 +41,7 @@ func (a *app) runPlain() error {
 		case strings.HasPrefix(line, "/"):
 			a.slash(line)
 		default:
-			if err := a.startPlain(line, changes); err != nil {
+			if err := a.beginPlain(changes, func() { a.start(line) }); err != nil {
 				return err
 			}
 		}
@@ -37,8 +49,8 @@ func (a *app) runPlain() error {
 	return a.err
 }
 
-// startPlain runs a command to its end.
-func (a *app) startPlain(line string, changes <-chan struct{}) (err error) {
+// beginPlain runs a command to its end.
+func (a *app) beginPlain(changes <-chan struct{}, begin func()) (err error) {
 	a.scr, err = screen.Open(a.tty, screen.Options{
 		Plain: true, Key: a.commandKey,
 		Hangup: func() { a.post(func() { a.err, a.quit = ErrHungUp, true }) },
@@ -47,7 +59,7 @@ func (a *app) startPlain(line string, changes <-chan struct{}) (err error) {
 		return fmt.Errorf("open the session's screen: %w", err)
 	}
 	defer a.scr.Recover()
-	a.start(line)
+	begin()
 	for a.task != 0 && !a.quit {
 		select {
 		case _, ok := <-changes:
@@ -55,6 +67,8 @@ func (a *app) startPlain(line string, changes <-chan struct{}) (err error) {
 			a.update()
 		case f := <-a.todo:
 			f()
+		case line := <-a.o.Notices:
+			a.notice(line)
 		case <-a.ctx.Done():
 			a.err, a.quit = a.ctx.Err(), true
 		}

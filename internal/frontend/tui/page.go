@@ -50,6 +50,8 @@ type Options struct {
 	Plain bool
 	Ask   approval.Asker
 	Now   func() time.Time // nil is time.Now
+	// Notices are lines to show among the output.
+	Notices <-chan string
 }
 
 // Show runs a page on a terminal until it is left; the commands' output must

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"bawn/internal/approval"
+	"bawn/internal/frontend/tui"
+	"bawn/internal/session"
+)
+
+// sessionCommand opens the session in this folder: bawn without a command.
+func sessionCommand(args []string) int {
+	f := new(runFlags)
+	rest, err := parseFlags(args, f.sessionSpecs())
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand(nil)
+	case err != nil:
+		return usageError("", err)
+	case len(rest) > 0:
+		return usageError("", fmt.Errorf("unexpected %q; to run a command: bawn run -- %s", rest[0], rest[0]))
+	}
+	if !sessionTerminal() {
+		return usageError("", errors.New("a session needs a terminal; to run one command without: bawn run -- CMD"))
+	}
+	return f.onScreen(nil)
+}
+
+// wrapCommand runs a coding agent, or any other program, in a session of its
+// own, which ends with it.
+func wrapCommand(args []string) int {
+	f := new(runFlags)
+	rest, err := parseFlags(args, f.sessionSpecs())
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand([]string{"wrap"})
+	case err != nil:
+		return usageError("wrap", err)
+	case len(rest) == 0 || rest[0] == "":
+		return usageError("wrap", errors.New("no command given: bawn wrap [flags] -- AGENT [ARG…]"))
+	}
+	if !sessionTerminal() || f.noPrompt { // nobody is there to see a session
+		return runCommand(append(append(args[:len(args)-len(rest):len(args)-len(rest)], "--"), rest...))
+	}
+	return f.onScreen(rest)
+}
+
+// sessionTerminal reports whether all three streams are one terminal.
+func sessionTerminal() bool {
+	return session.OneTerminal(standardStreams())
+}
+
+// onScreen is a session on the terminal; only is its one command, or nil.
+func (f *runFlags) onScreen(only []string) int {
+	if nested() {
+		return fail(errNested)
+	}
+	notices := make(chan string, 256)
+	s, end, err := f.openSession(func(line string) {
+		if f.quiet {
+			return
+		}
+		select {
+		case notices <- line:
+		default: // nobody reads so many
+		}
+	})
+	if err != nil {
+		return fail(err)
+	}
+	o, err := f.screenOptions(s, notices)
+	if err != nil {
+		_ = end()
+		return fail(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	code := 0
+	if only == nil {
+		err = tui.Run(ctx, s, os.Stdin, o)
+	} else {
+		code, err = tui.RunOnly(ctx, s, os.Stdin, o, only)
+	}
+	if e := end(); err == nil && e != nil {
+		err = e
+	}
+	switch {
+	case errors.Is(err, tui.ErrHungUp):
+		return 128 + int(syscall.SIGHUP)
+	case errors.Is(err, context.Canceled):
+		return 128 + int(syscall.SIGTERM)
+	case err != nil:
+		return fail(err)
+	}
+	return code
+}
+
+func (f *runFlags) screenOptions(s *session.Session, notices <-chan string) (tui.Options, error) {
+	keys, err := tui.NewKeymap(f.keys)
+	if err != nil {
+		return tui.Options{}, err
+	}
+	o := tui.Options{
+		Look: tui.LookOf(os.Getenv), Keys: keys, Home: os.Getenv("HOME"), Enforced: "namespaces, mounts, a system call filter and the name guard",
+		Plain: f.plain || os.Getenv("TERM") == "dumb", Notices: notices,
+	}
+	if o.Plain {
+		tty, err := approval.OpenTTY()
+		if err != nil {
+			return tui.Options{}, err
+		}
+		o.Ask = tty
+	}
+	return o, nil
+}

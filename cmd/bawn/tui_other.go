@@ -1,0 +1,16 @@
+//go:build !linux
+
+package main
+
+import (
+	"runtime"
+
+	"bawn/internal/sandbox"
+)
+
+// A session's commands run in sandboxes, which there are none of here.
+func sessionTerminal() bool { return false }
+
+func sessionCommand([]string) int { return fail(sandbox.NoBackend(runtime.GOOS)) }
+
+func wrapCommand([]string) int { return fail(sandbox.NoBackend(runtime.GOOS)) }

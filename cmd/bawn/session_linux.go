@@ -104,7 +104,8 @@ func (f *runFlags) openSession(notice func(string)) (s *session.Session, end fun
 		notice(err.Error() + "; bawn run in other terminals runs by itself")
 		return s, s.Close, nil
 	}
-	return s, func() error { return errors.Join(door.Close(), s.Close()) }, nil
+	// The session first: the sockets of its commands are in the door's folder.
+	return s, func() error { return errors.Join(s.Close(), door.Close()) }, nil
 }
 
 // newKeeper is what starts the keeper, where the launcher has one.

@@ -24,10 +24,14 @@ func Folders(getenv func(string) string, state string) (out []string) {
 		out = append(out, filepath.Join(dir, "bawn"))
 	}
 	if state != "" {
-		out = append(out, filepath.Join(state, "run"))
+		out = append(out, filepath.Join(state, stateRun))
 	}
 	return out
 }
+
+// stateRun is the folder's name in the state folder, whose parents are ours to
+// make; a runtime folder that is missing is not.
+const stateRun = "run"
 
 const suffix = ".sock"
 
@@ -61,9 +65,9 @@ func openFolder(path string) (folder, error) {
 // makeFolder makes the first of the folders that can be had.
 func makeFolder(paths []string) (folder, error) {
 	err := errors.New("neither XDG_RUNTIME_DIR nor a state folder is known")
-	for i, path := range paths {
+	for _, path := range paths {
 		e := unix.Mkdir(path, 0o700)
-		if e == unix.ENOENT && i > 0 { // the state folder is ours to make, the runtime folder is not
+		if e == unix.ENOENT && filepath.Base(path) == stateRun {
 			e = os.MkdirAll(path, 0o700)
 		}
 		if e != nil && !errors.Is(e, os.ErrExist) {

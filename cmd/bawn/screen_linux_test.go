@@ -1,0 +1,184 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/vterm"
+)
+
+// onScreen starts the program on a terminal of its own.
+func onScreen(t *testing.T, b *sandboxtest.Box, args ...string) (*vterm.Terminal, *exec.Cmd) {
+	t.Helper()
+	term, err := vterm.Open(90, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(sandboxtest.Binary(), args...)
+	cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm-256color")
+	if err := term.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := term.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return term, cmd
+}
+
+func shows(t *testing.T, term *vterm.Terminal, want ...string) {
+	t.Helper()
+	text, err := term.Wait(sandboxtest.Limit/5, func(text string) bool {
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatalf("%q: %v on\n%s", want, err, text)
+	}
+}
+
+func types(t *testing.T, term *vterm.Terminal, keys string) {
+	t.Helper()
+	if err := term.Type(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answers presses a key until the screen shows what comes of it: one that comes
+// too soon after the question does not count.
+func answers(t *testing.T, term *vterm.Terminal, key, want string) {
+	t.Helper()
+	for range 100 {
+		types(t, term, key)
+		if _, err := term.Wait(time.Second, func(text string) bool { return strings.Contains(text, want) }); err == nil {
+			return
+		}
+	}
+	shows(t, term, want)
+}
+
+// quits waits for the end of the program.
+func quits(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// bawn without a command is a session: commands run in the sandbox one after
+// the other with one temp, the tier switches for those to come and is kept, and
+// a terminal is as it was at the end.
+func TestT3_T4_T9_Session(t *testing.T) {
+	b := room(t)
+	sandboxtest.Write(t, b.Home+"/.ssh/id", "secret")
+	term, cmd := onScreen(t, b)
+	shows(t, term, "guarded", "0 allowed")
+	types(t, term, "cat ~/.ssh/id; echo mark > /tmp/m; echo in > file\r")
+	shows(t, term, "Permission denied", "exit 0")
+	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
+	shows(t, term, "mark", "GUARDED")
+	types(t, term, "\x1bs")
+	shows(t, term, "Sandbox: airlock (new commands)")
+	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
+	shows(t, term, "AIRLOCK")
+	types(t, term, "\x1bs") // to open, which is asked about
+	shows(t, term, "Switch sandbox to open?")
+	answers(t, term, "n", "> ")
+	shows(t, term, "airlock")
+	types(t, term, "/quit\r")
+	if code := quits(t, cmd); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if text, err := os.ReadFile(filepath.Join(b.Workspace, ".bawn/config.toml")); err != nil || !strings.Contains(string(text), `"airlock"`) {
+		t.Errorf("the tier was not kept: %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.Workspace, "file")); err != nil {
+		t.Errorf("what a command wrote: %v", err)
+	}
+	again, cmd := onScreen(t, b)
+	shows(t, again, "airlock", "network off")
+	types(t, again, "\x04")
+	quits(t, cmd)
+}
+
+// A host that no rule covers is a question on the session's screen; the
+// connection waits, and no is an answer that the command sees at once.
+func TestN7_QuestionOnTheScreen(t *testing.T) {
+	b := room(t)
+	term, cmd := onScreen(t, b)
+	shows(t, term, "0 allowed")
+	types(t, term, "h=unlisted.example; curl -sS https://$h; echo ended $?\r")
+	shows(t, term, "bawn asks", "unlisted.example:443", "host:unlisted")
+	answers(t, term, "\x1b", "ended 56")
+	shows(t, term, "1 denied")
+	types(t, term, "\x04")
+	if code := quits(t, cmd); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// bawn wrap gives an agent the screen, runs what it starts by bawn run beside
+// it, and ends with its exit code.
+func TestWrap(t *testing.T) {
+	b := room(t)
+	bin := sandboxtest.Binary()
+	agent := `read line; "$0" run -- sh -c 'echo "inner $BAWN_TIER"'; echo "got $line"; exit 7`
+	term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", agent, bin)
+	shows(t, term, "guarded")
+	types(t, term, "words\r")
+	// What an agent starts is asked about, unless the mode or a rule says else.
+	shows(t, term, "bawn asks", "no rule is about sh")
+	answers(t, term, "y", "got words")
+	if code := quits(t, cmd); code != 7 {
+		t.Errorf("exit %d", code)
+	}
+	// Without a terminal it is bawn run.
+	if r := b.Bawn(t, "wrap", "--", "sh", "-c", "echo headless; exit 5"); r.Code != 5 || r.Stdout != "headless\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// When bawn is killed, or told to end, nothing of the session is left.
+func TestSessionEnds(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGHUP} {
+		b := room(t)
+		term, cmd := onScreen(t, b)
+		shows(t, term, "0 allowed")
+		types(t, term, "echo up; sleep 1000\r")
+		shows(t, term, "up", "1 running")
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		left, _ := os.ReadDir(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bawn"))
+		if sig == syscall.SIGTERM && len(left) > 0 {
+			t.Errorf("%v left %v", sig, left)
+		}
+		if code := cmd.ProcessState.ExitCode(); sig == syscall.SIGTERM && code != 143 {
+			t.Errorf("exit %d", code)
+		}
+	}
+}
+
+// Where there is no terminal a session is refused, and says what to do.
+func TestSessionNeedsATerminal(t *testing.T) {
+	b := room(t)
+	for _, args := range [][]string{{"--tier", "airlock"}, {"--plain"}} {
+		if r := b.Bawn(t, args...); r.Code != exitRefused || !strings.Contains(r.Stderr, "needs a terminal") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := b.Bawn(t, "wrap"); r.Code != exitRefused || !strings.Contains(r.Stderr, "no command given") {
+		t.Errorf("%+v", r)
+	}
+}

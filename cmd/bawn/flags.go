@@ -87,6 +87,16 @@ func parseFlags(args []string, specs []flagSpec) (rest []string, err error) {
 	return nil, nil
 }
 
+// flagWords are the words of args before the rest that parseFlags returned,
+// without the "--" between.
+func flagWords(args, rest []string) []string {
+	flags := args[:len(args)-len(rest)]
+	if n := len(flags); n > 0 && flags[n-1] == "--" {
+		flags = flags[:n-1]
+	}
+	return flags
+}
+
 func findFlag(name string, specs []flagSpec) *flagSpec {
 	for i := range specs {
 		if specs[i].name == name {

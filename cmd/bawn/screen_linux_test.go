@@ -83,7 +83,7 @@ func TestT3_T4_T9_Session(t *testing.T) {
 	sandboxtest.Write(t, b.Home+"/.ssh/id", "secret")
 	term, cmd := onScreen(t, b)
 	shows(t, term, "guarded", "0 allowed")
-	types(t, term, "cat ~/.ssh/id; echo mark > /tmp/m; echo in > file\r")
+	types(t, term, "cd; cat .ssh/id; cd - >/dev/null; echo mark > /tmp/m; echo in > file\r")
 	shows(t, term, "Permission denied", "exit 0")
 	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
 	shows(t, term, "mark", "GUARDED")
@@ -132,9 +132,9 @@ func TestN7_QuestionOnTheScreen(t *testing.T) {
 func TestWrap(t *testing.T) {
 	b := room(t)
 	bin := sandboxtest.Binary()
-	agent := `read line; "$0" run -- sh -c 'echo "inner $BAWN_TIER"'; echo "got $line"; exit 7`
+	agent := `echo ready; read line; "$0" run -- sh -c 'echo "inner $BAWN_TIER"'; echo "got $line"; exit 7`
 	term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", agent, bin)
-	shows(t, term, "guarded")
+	shows(t, term, "ready")
 	types(t, term, "words\r")
 	// What an agent starts is asked about, unless the mode or a rule says else.
 	shows(t, term, "bawn asks", "no rule is about sh")

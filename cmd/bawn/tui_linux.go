@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"bawn/internal/approval"
@@ -45,7 +46,7 @@ func wrapCommand(args []string) int {
 		return usageError("wrap", errors.New("no command given: bawn wrap [flags] -- AGENT [ARG…]"))
 	}
 	if !sessionTerminal() || f.noPrompt { // nobody is there to see a session
-		return runCommand(append(append(args[:len(args)-len(rest):len(args)-len(rest)], "--"), rest...))
+		return runCommand(slices.Concat(flagWords(args, rest), []string{"--"}, rest))
 	}
 	return f.onScreen(rest)
 }

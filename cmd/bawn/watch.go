@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -36,12 +37,8 @@ func watchCommand(args []string) int {
 		return fail(err)
 	}
 	defer w.Close()
-	flags := args[:len(args)-len(rest)]
-	if n := len(flags); n > 0 && flags[n-1] == "--" {
-		flags = flags[:n-1]
-	}
-	run := append(append([]string{"run"}, flags...), "--no-egress", "--")
-	return watchLoop(w, f, root, append(run, rest...))
+	run := slices.Concat([]string{"run"}, flagWords(args, rest), []string{"--no-egress", "--"}, rest)
+	return watchLoop(w, f, root, run)
 }
 
 func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string) int {

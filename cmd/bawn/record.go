@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bawn/internal/audit"
@@ -26,6 +27,7 @@ type recorder struct {
 	run   string
 	begun time.Time
 
+	tell   func(line string) // what a person is told at the end
 	mu     sync.Mutex
 	failed error // of the first record that could not be kept
 	seen   map[sandbox.Ancestor]bool
@@ -55,10 +57,10 @@ func (r *recorder) line(line []sandbox.Ancestor) {
 // logVariable switches the log off, where there is no place for one.
 const logVariable = "BAWN_LOG"
 
-// newRecorder opens the log. A run that cannot be recorded does not run, unless
-// the user's environment says that none is wanted. In a sandbox of bawn the log
-// is out of reach, and the run around it is recorded.
-func newRecorder() (*recorder, error) {
+// openLog opens the log. A run that cannot be recorded does not run, unless
+// the user's environment says that none is wanted: nil. In a sandbox of bawn the
+// log is out of reach, and the run around it is recorded.
+func openLog() (*audit.Log, error) {
 	switch v := os.Getenv(logVariable); {
 	case v == "off", nested():
 		return nil, nil
@@ -74,11 +76,27 @@ func newRecorder() (*recorder, error) {
 	if err != nil {
 		return nil, unrecorded(err)
 	}
+	return log, nil
+}
+
+// newRecorder keeps the one command of this process.
+func newRecorder() (*recorder, error) {
+	log, err := openLog()
+	return recorderIn(log, func(line string) { warn("%s", line) }), err
+}
+
+// recorderIn keeps one more run in a log; nil in none.
+func recorderIn(log *audit.Log, tell func(line string)) *recorder {
+	if log == nil {
+		return nil
+	}
 	// Nobody must guess it: it only tells runs apart. Package crypto/rand would
 	// start the runtime's poller, with files of its own.
-	id := sha256.Sum256(fmt.Appendf(nil, "%d %d", time.Now().UnixNano(), os.Getpid()))
-	return &recorder{log: log, run: hex.EncodeToString(id[:8])}, nil
+	id := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", time.Now().UnixNano(), os.Getpid(), runs.Add(1)))
+	return &recorder{log: log, run: hex.EncodeToString(id[:8]), tell: tell}
 }
+
+var runs atomic.Int64 // of this process
 
 func unrecorded(err error) error {
 	return &policy.RefusedError{
@@ -210,12 +228,39 @@ func (r *recorder) end(res session.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed != nil {
-		warn("not all of this run could be recorded (%v); what would have been allowed without a record was denied", r.failed)
+		r.tell(fmt.Sprintf("not all of this run could be recorded (%v); what would have been allowed without a record was denied", r.failed))
 	}
+}
+
+// taskRecorder keeps one command of a session, or the session itself.
+type taskRecorder struct{ *recorder }
+
+func (r taskRecorder) Decided(c session.Command, d policy.Decision) error {
+	return r.decided(commandLine(c), d)
+}
+
+func (r taskRecorder) Start(c session.Command, p policy.Policy, place string) error {
+	return r.start(c, p, place)
+}
+
+func (r taskRecorder) Connection(e egress.Event) error {
+	if r.recorder == nil {
+		return nil
+	}
+	return r.connection(e)
+}
+
+func (r taskRecorder) Named(e sandbox.NameEvent) { r.named(e) }
+
+func (r taskRecorder) End(code int, reason string, denied int) {
+	r.end(session.Result{Code: code, Reason: reason, MoreDenials: denied}, nil)
 }
 
 // commandLine is the command as a person typed it, nearly.
 func commandLine(c session.Command) string {
+	if !c.IsText && len(c.Args) == 0 {
+		return "bawn" // a session
+	}
 	if c.IsText {
 		line := c.Text
 		if len(c.Args) > 0 {

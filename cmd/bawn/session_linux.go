@@ -47,6 +47,10 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if way == nil { // --no-egress is about one command
 		return nil, &policy.RefusedError{What: "--no-egress", Why: "it is about a single command", Lift: "in the session, ! before a command has this effect"}
 	}
+	log, err := openLog()
+	if err != nil {
+		return nil, err
+	}
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
 	tier, _ := s.config.Tier(false)
@@ -84,6 +88,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		FreshClone: !(exists && trusted) && past.FreshClone(s.workspace, time.Now()),
 		Suggested:  func() error { return past.Done(s.workspace) },
 		Folder:     filepath.Join(trustState(), "sessions"),
+		Recorder:   func() session.Recorder { return taskRecorder{recorderIn(log, notice)} },
 		Notice:     notice,
 	}
 	if dir := config.UserDir(os.Environ(), ""); dir != "" {

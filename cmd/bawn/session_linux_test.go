@@ -408,3 +408,20 @@ func TestStopOfASession(t *testing.T) {
 		}
 	}
 }
+
+// What the commands of a session do is in the log, each as a run of its own.
+func TestSessionIsLogged(t *testing.T) {
+	b := room(t)
+	state := filepath.Join(filepath.Dir(b.Home), "state of the session")
+	t.Setenv("XDG_STATE_HOME", state)
+	b.Env = append(b.Env, "XDG_STATE_HOME="+state)
+	s := newTestSession(t, &runFlags{})
+	ended(t, s, started(t, s, "echo logged; h=unlisted.example; curl -s --max-time 20 https://$h & sleep 0; exit 4"))
+	r := b.Bawn(t, "log", "runs")
+	if r.Code != 0 || !strings.Contains(r.Stdout, "echo logged") || strings.Count(r.Stdout, "\n") < 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := b.Bawn(t, "log", "verify"); r.Code != 0 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -21,6 +21,9 @@ import (
 // run does all of it. A reason says why the command did not run.
 func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	s := t.s
+	s.mu.Lock()
+	t.rec = s.recorder()
+	s.mu.Unlock()
 	p, host, err := s.setup.Settle(tier, t.command())
 	if err != nil {
 		return 125, err.Error()
@@ -31,18 +34,24 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	}
 	spec := sandbox.Command{Args: words, Environ: t.environ(), Dir: t.info.Dir, TTY: t.tty()}
 	if t.outside { // as a person just said of this one
+		if reason := t.decided(policy.Decision{Verdict: policy.Allow, Rule: policy.Rule{ID: "answer:once", Text: "a person said to run it outside"}}); reason != "" {
+			return 125, reason
+		}
+		if reason := t.begins(p, "outside"); reason != "" {
+			return 125, reason
+		}
 		return t.runHost(spec, "")
 	}
 	who.Policy, t.policy = p, p
 	out := s.setup.Decide(t.command(), who)
 	if out.Place == Nowhere {
-		return 125, said(out.Decision)
+		return 125, t.decided(out.Decision)
 	}
 	if out.Stays.ID != "" {
 		t.notice("in the sandbox: " + out.Stays.Text)
 	}
 	if out.Decision.Verdict == policy.Ask {
-		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), Consent(t.command(), out, t.info.Dir)); d.Verdict != policy.Allow {
+		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), Consent(t.command(), out, t.info.Dir)); t.decided(d) != "" {
 			return 125, said(d)
 		}
 	}
@@ -54,9 +63,21 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		}
 		defer release()
 		spec.Args = out.Program.Args
+		if reason := t.decided(policy.Decision{Verdict: policy.Allow, Rule: out.Decision.Rule}); reason != "" {
+			return 125, reason
+		}
+		if reason := t.begins(p, "outside"); reason != "" {
+			return 125, reason
+		}
 		return t.runHost(spec, path)
 	case !p.Sandboxed():
+		if reason := t.begins(p, "open"); reason != "" {
+			return 125, reason
+		}
 		return t.runHost(spec, "")
+	}
+	if reason := t.begins(p, "sandbox"); reason != "" {
+		return 125, reason
 	}
 	lane, err := s.lanes.enter(p, t.start.NoEgress)
 	if err != nil {
@@ -294,6 +315,7 @@ func (t *task) named(e *sandbox.NameEvent) {
 	if !explain(t.policy, e) {
 		return
 	}
+	t.rec.Named(*e)
 	t.mu.Lock()
 	t.names.add(e)
 	t.mu.Unlock()
@@ -326,8 +348,12 @@ func (t *task) end(code int, reason string) {
 	s := t.s
 	s.mu.Lock()
 	t.info.Ended, t.info.Code, t.info.Reason = time.Now(), code, reason
+	denied := t.info.Denied
 	s.forget()
 	s.mu.Unlock()
+	if t.began {
+		t.rec.End(code, reason, denied)
+	}
 	if t.client != nil {
 		ev := sandbox.Event{Kind: sandbox.EventExited, Code: code}
 		if reason != "" {

@@ -73,9 +73,7 @@ func (c *connections) all() []Connection {
 
 // record is told of every event of every egress.
 func (s *Session) record(e egress.Event) (err error) {
-	if s.setup.Record != nil {
-		err = s.setup.Record(e)
-	}
+	err = s.recordOf(e.Task).Connection(e)
 	if err != nil && e.Decision.Verdict == policy.Allow {
 		e.Decision = egress.Unrecorded(err)
 	}

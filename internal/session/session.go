@@ -60,8 +60,8 @@ type Setup struct {
 	// Folder is where the output of background commands is kept, in files
 	// without a name.
 	Folder string
-	// Record is told of every decision about the network: see Egress.Record.
-	Record func(egress.Event) error
+	// Recorder begins the record of one command, and one of the session itself.
+	Recorder func() Recorder
 	// Notice tells a person what they do not get.
 	Notice func(line string)
 }
@@ -96,6 +96,7 @@ type Session struct {
 	setup Setup
 	id    string
 	ask   *questions
+	rec   Recorder // of what belongs to no command
 	lanes lanes
 	work  sync.WaitGroup
 
@@ -137,6 +138,10 @@ func New(setup Setup) (*Session, error) {
 		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late)
 	}
 	s.lanes.s = s
+	s.rec = s.recorder()
+	if err := s.rec.Start(Command{}, p, "session"); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -156,6 +161,7 @@ func (s *Session) Workspace() string { return s.setup.Workspace }
 // Close ends all commands, questions and connections, and waits for that.
 func (s *Session) Close() error {
 	s.mu.Lock()
+	again := s.closed
 	s.closed = true
 	tasks := slices.Clone(s.tasks)
 	s.mu.Unlock()
@@ -165,6 +171,12 @@ func (s *Session) Close() error {
 	s.ask.close()
 	s.work.Wait()
 	err := s.lanes.close()
+	if !again {
+		s.mu.Lock()
+		denied := s.denials
+		s.mu.Unlock()
+		s.rec.End(0, "", denied)
+	}
 	for _, t := range tasks {
 		t.out.close()
 	}

@@ -49,6 +49,8 @@ type task struct {
 	start  Start
 	client *Client
 	out    *output
+	rec    Recorder // nil before it begins; guarded by the session's mu
+	began  bool     // it is recorded that it runs
 	denied denials
 	shown  func()        // when the sandbox stands; nil is nothing
 	policy policy.Policy // under which it runs

@@ -35,7 +35,7 @@ var quiet = []string{
 // A text that evaluates what cannot be seen is never allowed by itself, and
 // never leaves the sandbox; its twins run in auto mode.
 func TestEvaluatedTextIsOpaque(t *testing.T) {
-	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "allow read *", "allow test *", "allow unset *", "allow printf *")}
+	p := Permissions{Mode: policy.AutoMode, Sandboxed: true, Rules: testRules(t, "allow read *", "allow test *", "allow unset *", "allow printf *")}
 	open := Permissions{Rules: testRules(t, "deny curl *")}
 	for _, text := range evaluating {
 		dir := t.TempDir()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"bawn/internal/policy"
 )
 
 // brief writes commands down for comparison: unknown ends as …, assignments
@@ -177,7 +179,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: MARK is not the last of %s", text, brief(more))
 			}
 		}
-		for _, m := range []Mode{AskMode, Auto, Bypass} {
+		for _, m := range []policy.PermissionMode{policy.AskMode, policy.AutoMode, policy.BypassMode} {
 			p := Permissions{Mode: m, Rules: testRules(t, "allow ls", "allow git *", "deny curl *")}
 			if d := p.Decide(OfText(text)); d.Rule.ID == "" {
 				t.Fatalf("%q: no reason: %+v", text, d)

@@ -8,15 +8,6 @@ import (
 	"bawn/internal/shell/plain"
 )
 
-// Mode is how commands without a rule are treated.
-type Mode = policy.PermissionMode
-
-const (
-	AskMode = policy.AskMode
-	Auto    = policy.AutoMode
-	Bypass  = policy.BypassMode
-)
-
 // Permission is one rule about commands. The zero value matches none.
 type Permission struct {
 	Pattern plain.Pattern
@@ -26,7 +17,7 @@ type Permission struct {
 // Permissions decide whether a command runs at all; what it can then do is the
 // sandbox's business. The zero value asks about everything.
 type Permissions struct {
-	Mode Mode
+	Mode policy.PermissionMode
 	// Sandboxed: the commands run in a sandbox, guarded or stricter.
 	Sandboxed bool
 	Rules     []Permission
@@ -35,7 +26,7 @@ type Permissions struct {
 // Decide judges every command, and the strictest verdict holds. Where it
 // cannot tell what runs, that is Ask.
 func (p Permissions) Decide(c Commands) policy.Decision {
-	if p.Mode == Bypass && !p.denies() {
+	if p.Mode == policy.BypassMode && !p.denies() {
 		return allowed("mode:bypass", "in bypass mode every command runs")
 	}
 	list, err := c()
@@ -73,7 +64,7 @@ func (p Permissions) ruled(list []Command) policy.Decision {
 		}
 		for i := range p.Rules {
 			r := &p.Rules[i]
-			if r.Verdict == policy.Allow || p.Mode == Bypass && r.Verdict != policy.Deny {
+			if r.Verdict == policy.Allow || p.Mode == policy.BypassMode && r.Verdict != policy.Deny {
 				continue
 			}
 			d := r.decision()
@@ -95,7 +86,7 @@ func (p Permissions) ruled(list []Command) policy.Decision {
 // restricts reports whether any rule could deny or ask.
 func (p Permissions) restricts() bool {
 	for _, r := range p.Rules {
-		if r.Verdict == policy.Deny || r.Verdict == policy.Ask && p.Mode != Bypass {
+		if r.Verdict == policy.Deny || r.Verdict == policy.Ask && p.Mode != policy.BypassMode {
 			return true
 		}
 	}
@@ -139,7 +130,7 @@ func (p Permissions) command(c Command) policy.Decision {
 	maybe := false
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if p.Mode == Bypass && r.Verdict != policy.Deny {
+		if p.Mode == policy.BypassMode && r.Verdict != policy.Deny {
 			continue
 		}
 		m := r.matches(c)
@@ -162,13 +153,13 @@ func (p Permissions) command(c Command) policy.Decision {
 		return unsure("the program's name is computed")
 	case rule != nil && rule.Verdict == policy.Ask:
 		return rule.decision()
-	case p.Mode == Bypass:
+	case p.Mode == policy.BypassMode:
 		return allowed("mode:bypass", "in bypass mode every command runs that no rule denies")
 	case rule != nil:
 		return p.ruleAllows(c, rule)
-	case p.Mode == Auto && p.Sandboxed:
+	case p.Mode == policy.AutoMode && p.Sandboxed:
 		return allowed("mode:auto", "in auto mode a command runs in the sandbox without a question")
-	case p.Mode == Auto && readsOnly(c):
+	case p.Mode == policy.AutoMode && readsOnly(c):
 		return allowed("mode:auto-reads", "it only reads")
 	case len(c.Words) == 0:
 		return policy.Decision{Verdict: policy.Ask, Rule: policy.Rule{ID: "permission:shell", Text: "it sets variables or writes files for the commands after it"}}

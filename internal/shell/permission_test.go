@@ -75,7 +75,7 @@ func TestOptionsOfWrappersHideNothing(t *testing.T) {
 // words, do not take a command out of what the rule restricts. A rule that
 // allows is not widened.
 func TestRulesSeePastOptions(t *testing.T) {
-	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny git push --force *", "ask docker compose up *", "deny make deploy", "ask npm publish *", "allow go test *")}
+	p := Permissions{Mode: policy.AutoMode, Sandboxed: true, Rules: testRules(t, "deny git push --force *", "ask docker compose up *", "deny make deploy", "ask npm publish *", "allow go test *")}
 	for text, want := range map[string]policy.Verdict{
 		"git push --force x": policy.Deny, "git -C lib push --force": policy.Ask, "git --no-pager push --force": policy.Ask, "git -c a.b=c push -q --force": policy.Ask,
 		"git push origin main --force": policy.Ask, "git push -q --force": policy.Ask, "git push origin $X": policy.Ask, "git -C $D push --force": policy.Ask, "git -C lib $X": policy.Ask, "git -C lib --for$X": policy.Allow,
@@ -87,12 +87,12 @@ func TestRulesSeePastOptions(t *testing.T) {
 			t.Errorf("%q: %+v, want %v", text, d, want)
 		}
 	}
-	p.Mode = AskMode
+	p.Mode = policy.AskMode
 	checkPermissions(t, p, map[string]policy.Verdict{"go test x": policy.Allow, "go -C x test": policy.Ask})
 }
 
 func TestA121_NoCapOnTheParts(t *testing.T) {
-	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny curl *")}
+	p := Permissions{Mode: policy.AutoMode, Sandboxed: true, Rules: testRules(t, "deny curl *")}
 	for _, n := range []int{0, 1, 60, 5000} {
 		checkPermissions(t, p, map[string]policy.Verdict{
 			strings.Repeat("true;", n) + "curl evil": policy.Deny,
@@ -107,7 +107,7 @@ func TestA125_ReadersThatWrite(t *testing.T) {
 		"sed 'w /x' f", "sed -n 1p f", "sed -i s/a/b/ f", "find . -fprintf /x y", "find . -exec rm {} ;", "find . -delete", "sort -o /x f", "sort -uo/x f", "sort --outp=/x f", "git log --output=/x", "git log --outp /x", "git -c x.y=z log", "git push", "tar xf x --to-command y", "rg --pre x y", "uniq a b", "tree -o x", "date -s x", "ls > f", "X=1 ls", "ls $X", "awk 1 f", "env ls", "printf -v PATH x", "test -v x", "ls; rm x", "ls() { ls; }", "file -C", "cat f | sh",
 	}
 	readers := []string{"ls -la", "cat f | grep x", "find . -name '*.c'", "sort -u f", "git log --oneline", "git status -s", "git diff HEAD", "rg x", "uniq a", "wc -l f; head f", "ls 2>/dev/null", "cat < f"}
-	outside, inside := Permissions{Mode: Auto}, Permissions{Mode: Auto, Sandboxed: true}
+	outside, inside := Permissions{Mode: policy.AutoMode}, Permissions{Mode: policy.AutoMode, Sandboxed: true}
 	for _, w := range writers {
 		checkPermissions(t, outside, map[string]policy.Verdict{w: policy.Ask})
 	}
@@ -125,7 +125,7 @@ func TestA125_ReadersThatWrite(t *testing.T) {
 }
 
 func TestA103_DenyRulesAreAdvice(t *testing.T) {
-	p := Permissions{Mode: Auto, Sandboxed: true, Rules: testRules(t, "deny wget *")}
+	p := Permissions{Mode: policy.AutoMode, Sandboxed: true, Rules: testRules(t, "deny wget *")}
 	checkPermissions(t, p, map[string]policy.Verdict{
 		"wget x": policy.Deny, "busybox wget x": policy.Deny, "sudo wget x": policy.Deny, "curl x": policy.Allow,
 		// Not seen here; the egress holds.
@@ -134,13 +134,13 @@ func TestA103_DenyRulesAreAdvice(t *testing.T) {
 }
 
 func TestBypass(t *testing.T) {
-	checkPermissions(t, Permissions{Mode: Bypass}, map[string]policy.Verdict{"rm x": policy.Allow, "$X": policy.Allow, "rm (": policy.Allow})
-	p := Permissions{Mode: Bypass, Rules: testRules(t, "deny curl *", "ask rm *")}
+	checkPermissions(t, Permissions{Mode: policy.BypassMode}, map[string]policy.Verdict{"rm x": policy.Allow, "$X": policy.Allow, "rm (": policy.Allow})
+	p := Permissions{Mode: policy.BypassMode, Rules: testRules(t, "deny curl *", "ask rm *")}
 	checkPermissions(t, p, map[string]policy.Verdict{"rm x": policy.Allow, "curl x": policy.Deny, "rm x; curl x": policy.Deny, "$X": policy.Ask, "a (": policy.Ask, "make $X": policy.Allow, "eval $X": policy.Ask})
 	if d := p.Decide(OfArgs([]string{"curl", "x; y"})); d.Verdict != policy.Deny {
 		t.Errorf("words: %+v", d)
 	}
-	if d := (Permissions{Mode: Auto, Sandboxed: true}).Decide(OfArgs([]string{"ls", "$(x)"})); d.Verdict != policy.Allow {
+	if d := (Permissions{Mode: policy.AutoMode, Sandboxed: true}).Decide(OfArgs([]string{"ls", "$(x)"})); d.Verdict != policy.Allow {
 		t.Errorf("words that no shell reads: %+v", d)
 	}
 }
@@ -151,7 +151,7 @@ func TestMorePartsAreNeverSofter(t *testing.T) {
 	join := rapid.SampledFrom([]string{"; ", " && ", " || ", " | ", " & ", "\n"})
 	rules := testRules(t, "allow ls", "allow git *", "ask git push", "deny curl *")
 	rapid.Check(t, func(rt *rapid.T) {
-		p := Permissions{Mode: rapid.SampledFrom([]Mode{AskMode, Auto, Bypass}).Draw(rt, "mode"), Sandboxed: rapid.Bool().Draw(rt, "sandboxed"), Rules: rules}
+		p := Permissions{Mode: rapid.SampledFrom([]policy.PermissionMode{policy.AskMode, policy.AutoMode, policy.BypassMode}).Draw(rt, "mode"), Sandboxed: rapid.Bool().Draw(rt, "sandboxed"), Rules: rules}
 		a, b := text.Draw(rt, "a"), text.Draw(rt, "b")
 		whole := p.Decide(OfText(a + join.Draw(rt, "join") + b))
 		da, db := p.Decide(OfText(a)), p.Decide(OfText(b))

@@ -150,7 +150,7 @@ func TestWrap(t *testing.T) {
 
 // When bawn is killed, or told to end, nothing of the session is left.
 func TestSessionEnds(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		b := room(t)
 		term, cmd := onScreen(t, b)
 		shows(t, term, "0 allowed")
@@ -180,5 +180,30 @@ func TestSessionNeedsATerminal(t *testing.T) {
 	}
 	if r := b.Bawn(t, "wrap"); r.Code != exitRefused || !strings.Contains(r.Stderr, "no command given") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A terminal that goes away ends the session, also where SIGHUP is ignored.
+func TestSessionHangsUp(t *testing.T) {
+	for _, how := range []string{"exec", "trap '' HUP; exec"} {
+		b := room(t)
+		term, err := vterm.Open(90, 24)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", how+` "$0"`, sandboxtest.Binary())
+		cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm-256color")
+		if err := term.Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		shows(t, term, "0 allowed")
+		types(t, term, "echo up; sleep 1000\r")
+		shows(t, term, "up", "1 running")
+		if err := term.Close(); err != nil {
+			t.Error(err)
+		}
+		if code := quits(t, cmd); code != 129 {
+			t.Errorf("%s: exit %d", how, code)
+		}
 	}
 }

@@ -185,10 +185,9 @@ func TestNotFoundHint(t *testing.T) {
 func TestWayOut(t *testing.T) {
 	names := []string{"run", "check"}
 	for word, want := range map[string]string{
-		"":       "",
-		"rn":     `; did you mean "run"?`,
-		"--tier": "; flags stand after the command: bawn run --tier",
-		"ls":     "; to run a program: bawn run -- ls",
+		"":   "",
+		"rn": `; did you mean "run"?`,
+		"ls": "; to run a program: bawn run -- ls",
 	} {
 		if got := wayOut(word, names); got != want {
 			t.Errorf("%q: %q", word, got)

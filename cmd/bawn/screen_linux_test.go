@@ -71,6 +71,11 @@ func answers(t *testing.T, term *vterm.Terminal, key, want string) {
 // quits waits for the end of the program.
 func quits(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
+	timer := time.AfterFunc(sandboxtest.Limit/5, func() {
+		t.Error("the program did not end")
+		_ = cmd.Process.Kill()
+	})
+	defer timer.Stop()
 	_ = cmd.Wait()
 	return cmd.ProcessState.ExitCode()
 }
@@ -86,7 +91,7 @@ func TestT3_T4_T9_Session(t *testing.T) {
 	types(t, term, "cd; cat .ssh/id; cd - >/dev/null; echo mark > /tmp/m; echo in > file\r")
 	shows(t, term, "Permission denied", "exit 0")
 	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
-	shows(t, term, "mark", "GUARDED")
+	shows(t, term, "mark", "GUARDED", "exit 0")
 	types(t, term, "\x1bs")
 	shows(t, term, "Sandbox: airlock (new commands)")
 	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
@@ -120,7 +125,7 @@ func TestN7_QuestionOnTheScreen(t *testing.T) {
 	types(t, term, "h=unlisted.example; curl -sS https://$h; echo ended $?\r")
 	shows(t, term, "bawn asks", "unlisted.example:443", "host:unlisted")
 	answers(t, term, "\x1b", "ended 56")
-	shows(t, term, "1 denied")
+	shows(t, term, "1 denied", "exit 0") // until then keys are the command's
 	types(t, term, "\x04")
 	if code := quits(t, cmd); code != 0 {
 		t.Errorf("exit %d", code)

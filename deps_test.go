@@ -244,7 +244,7 @@ func TestHotPathIsLean(t *testing.T) {
 	modules := []string{
 		"bawn", "golang.org/x/sys", "golang.org/x/net/idna", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http2/hpack", "golang.org/x/text",
 		"github.com/pelletier/go-toml/v2/unstable", "github.com/pelletier/go-toml/v2/internal",
-		"mvdan.cc/sh/v3/syntax", parser, "github.com/fsnotify/fsnotify",
+		"mvdan.cc/sh/v3/syntax", parser, "github.com/fsnotify/fsnotify", "github.com/tailscale/hujson",
 		// The session's screen: 0.15 ms before main, in all (docs/decisions/0002-dependencies.md).
 		"charm.land/bubbletea/v2", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/colorprofile", "golang.org/x/sync/errgroup",
 		"github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/vt", "github.com/charmbracelet/x/term", "github.com/charmbracelet/x/termios",

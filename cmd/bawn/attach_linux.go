@@ -64,6 +64,9 @@ func (f *runFlags) attach() (code int, ran bool) {
 		}
 		return 0, false
 	}
+	if f.dir != "" {
+		dir = f.dir
+	}
 	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
 		return attach.Dial(folders, f.session, r, stdio, f.notice)
 	})
@@ -81,6 +84,9 @@ func (f *runFlags) attachInside() (code int, ran bool) {
 	dir, err := sandbox.Workspace(f.workspace)
 	if err != nil {
 		return fail(err), true
+	}
+	if f.dir != "" {
+		dir = f.dir
 	}
 	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
 		return attach.Inside(r, stdio, f.notice)

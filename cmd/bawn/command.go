@@ -18,7 +18,7 @@ import (
 func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canAskHosts bool) launch.Facts {
 	facts := launch.Facts{
 		Policy: p, CanAsk: canAsk, CanAskHosts: canAskHosts, Strict: cfg.StrictPrecheck(),
-		Dir: p.Workspace(), Home: os.Getenv("HOME"),
+		Dir: f.folder(p), Home: os.Getenv("HOME"),
 		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()),
 		View: programView(p), Real: realPath,
 	}
@@ -72,6 +72,9 @@ func (f *runFlags) asker() (a approval.Asker, ok bool) {
 	if !f.mayAsk() {
 		return approval.Nobody{}, false
 	}
+	if f.noTerminal {
+		return approval.Nobody{Reason: "an agent has this terminal"}, false
+	}
 	tty, err := approval.OpenTTY()
 	if err != nil {
 		return approval.Nobody{Reason: err.Error()}, false
@@ -92,7 +95,7 @@ func (f *runFlags) permitted(s *settings, p policy.Policy) (code int, ok bool) {
 
 // consented asks, if the decision is to ask, and records what came of it.
 func (f *runFlags) consented(a approval.Asker, out session.Outcome, p policy.Policy) (code int, ok bool) {
-	answer, yes := consent(a, f.command, out, p.Workspace())
+	answer, yes := consent(a, f.command, out, f.folder(p))
 	if !yes {
 		return f.refused(policy.Decision{Rule: policy.Rule{ID: answerRule(answer), Text: answer.Reason}}), false
 	}

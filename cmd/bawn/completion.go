@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bawn/internal/frontend/setup"
 	"bawn/internal/policy"
 )
 
@@ -34,6 +35,8 @@ func wordsOf(command string) []string {
 		return []string{"show", "path", "check", "keys"}
 	case "log":
 		return append([]string{"list", "runs", "show", "follow", "verify", "export"}, exportFormats...)
+	case "setup", "hook":
+		return setup.Names()
 	case "import":
 		return []string{"claude", "codex", "fence", "srt"}
 	case "completion":

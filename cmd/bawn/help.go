@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"bawn/internal/frontend/setup"
 )
 
 func helpCommand(args []string) int {
@@ -104,6 +106,27 @@ Examples:
 
 Exit codes: 0 printed or written; 125 not.
 `
+	case "setup":
+		return `
+Agents: ` + strings.Join(setup.Names(), ", ") + `. It adds bawn's entries to the
+agent's settings, keeps the rest, and turns the sandbox on for agents ([sandbox]
+enabled). What held before is kept in bawn's state, for --uninstall.
+
+Examples:
+  bawn setup claude --print
+  bawn setup claude
+  bawn setup claude --check
+  bawn setup claude --uninstall
+
+Exit codes: 0; 1 --check found something; 125 an error, and nothing is changed.
+`
+	case "hook":
+		return `
+An event as JSON on standard input; the answer on standard output. 'bawn setup'
+writes this command into an agent's settings.
+
+Exit codes: 0 answered; 2 refused, with the reason on standard error.
+`
 	case "config":
 		return `
   bawn config                   every value that holds, with its file and line
@@ -165,6 +188,10 @@ func flagsOf(command string) []flagSpec {
 		return f.sessionSpecs()
 	case "check":
 		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
+	case "setup":
+		return new(setupFlags).specs()
+	case "hook":
+		return new(hookFlags).specs()
 	case "import":
 		return new(importFlags).specs()
 	case "policy":

@@ -38,6 +38,8 @@ func commands() []command {
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"log", "[list|runs|show|…]", "read the record of runs and decisions", logCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
+		{"setup", "AGENT [flags]", "put an AI agent's commands into the sandbox", setupCommand},
+		{"hook", "AGENT", "answer an agent's hook (for agents)", hookCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
 		{"completion", "bash|zsh|fish|man", "print the completion for a shell, or the manual", completionCommand},
 		{"version", "", "print the version", versionCommand},
@@ -45,7 +47,12 @@ func commands() []command {
 	}
 }
 
-func main() { os.Exit(dispatch(os.Args[1:])) }
+func main() {
+	if run := shim(os.Args[0]); run != nil {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(dispatch(os.Args[1:]))
+}
 
 func dispatch(args []string) int {
 	if len(args) == 0 {

@@ -288,15 +288,15 @@ func (f *runFlags) runOutside(a approval.Asker, out session.Outcome, prog *progr
 	if err := f.report.check(p); err != nil {
 		return fail(err)
 	}
-	answer, yes := consent(a, f.command, out, p.Workspace())
+	answer, yes := consent(a, f.command, out, f.folder(p))
 	if !yes {
 		return f.refused(policy.Decision{Rule: policy.Rule{ID: answerRule(answer), Text: answer.Reason, Lift: "--no-prompt runs it in the sandbox"}})
 	}
-	l := leaving{prog.path, out.Program.Args, p.Workspace(), out.Decision.Rule, answer.Given}
+	l := leaving{prog.path, out.Program.Args, f.folder(p), out.Decision.Rule, answer.Given}
 	if err := f.logLeaving(l, p); err != nil {
 		return fail(err)
 	}
-	if err := os.Chdir(p.Workspace()); err != nil {
+	if err := os.Chdir(f.folder(p)); err != nil {
 		return fail(err)
 	}
 	return notRun(prog.path, prog.exec(out.Program.Args, hostEnv(f)))

@@ -14,12 +14,16 @@ import (
 	"bawn/internal/config"
 	"bawn/internal/hostname"
 	"bawn/internal/policy"
+	"bawn/internal/sandbox"
 	"bawn/internal/session"
 )
 
 // runFlags are what `bawn run` and the commands that explain it share.
 type runFlags struct {
 	workspace   string        // as typed
+	dir         string        // real: where the command starts; "" is the workspace
+	caller      []string      // the environment for the command, where bawn's own is another
+	exchange    []string      // see sandbox.Command
 	settings    []config.Flag // those that a key of the configuration has, in order
 	mode        policy.Mode
 	shell       string
@@ -30,6 +34,7 @@ type runFlags struct {
 	publish     []session.Publish
 	profile     policy.Profile
 	noPrompt    bool
+	noTerminal  bool // an agent has the terminal: it could answer
 	noEgress    bool
 	plain       bool                         // of a session: lines of text
 	session     string                       // the id of one, "none", or "" for the newest of the folder
@@ -86,6 +91,7 @@ func (f *runFlags) specs() []flagSpec {
 			return nil
 		}},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
+		flagSpec{name: "--no-terminal", help: "ask in a session alone, never on this terminal", on: func() { f.noTerminal = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
 		flagSpec{name: "--report", arg: "FILE|fd:N", help: "write what was denied, and why, as JSON", set: func(v string) (err error) {
 			f.report, err = parseReport(v)
@@ -129,7 +135,7 @@ func (f *runFlags) policySpecs() []flagSpec {
 			f.profile, err = policy.ParseProfile(v)
 			return err
 		}},
-		f.folderSpecs()[0], f.folderSpecs()[1],
+		f.folderSpecs()[0], f.folderSpecs()[1], f.folderSpecs()[2],
 		{name: "--add-dir", arg: "DIR", help: "one more folder to write in guarded; repeatable", set: func(v string) error {
 			if v == "" {
 				return errors.New("the folder's name is empty")
@@ -154,6 +160,12 @@ func (f *runFlags) folderSpecs() []flagSpec {
 	return []flagSpec{
 		{name: "-C", arg: "DIR", help: "the workspace and working folder (default: here)", set: f.setDir},
 		{name: "--cd", arg: "DIR", help: "the same as -C", set: f.setDir},
+		{name: "--workspace", arg: "DIR", help: "the workspace, where the command starts in another\nfolder: the current one", set: func(v string) (err error) {
+			if err = f.setDir(v); err == nil {
+				f.dir, err = sandbox.Workspace("")
+			}
+			return err
+		}},
 	}
 }
 
@@ -196,7 +208,7 @@ func (f *runFlags) setDir(v string) error {
 	if v == "" {
 		return errors.New("the folder's name is empty")
 	}
-	f.workspace = v
+	f.workspace, f.dir = v, ""
 	return nil
 }
 
@@ -264,10 +276,21 @@ func commandEnv(f *runFlags) []string {
 	return env
 }
 
+// folder is the working folder, a real path.
+func (f *runFlags) folder(p policy.Policy) string {
+	if f.dir != "" {
+		return f.dir
+	}
+	return p.Workspace()
+}
+
 // hostEnv is the caller's environment; PWD follows -C.
 func hostEnv(f *runFlags) []string {
-	env := os.Environ()
-	if f.workspace != "" {
+	env := slices.Clone(f.caller)
+	if env == nil {
+		env = os.Environ()
+	}
+	if f.workspace != "" && f.dir == "" {
 		if abs, err := filepath.Abs(f.workspace); err == nil {
 			env = append(without(env, "PWD"), "PWD="+abs)
 		}
@@ -334,7 +357,7 @@ func runArgs(f *runFlags, args []string) int {
 		return fail(err)
 	}
 	f.tell(session.Result{}, nil, nil)
-	return runOpen(p, args, commandEnv(f))
+	return runOpen(f.folder(p), args, commandEnv(f))
 }
 
 var errNested = &policy.RefusedError{

@@ -97,7 +97,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
-		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), TTY: tty},
+		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: tty, Exchange: f.exchange},
 		Backend:    backend(f, launcher, early),
 		Egress:     way,
 		Named:      f.log.named,

@@ -12,13 +12,11 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"bawn/internal/policy"
 )
 
 // runOpen runs a command with the user's own permissions: bawn becomes it.
-func runOpen(p policy.Policy, args, env []string) int {
-	if err := os.Chdir(p.Workspace()); err != nil {
+func runOpen(dir string, args, env []string) int {
+	if err := os.Chdir(dir); err != nil {
 		return fail(err)
 	}
 	path, err := lookPath(args[0], os.Getenv("PATH"))

@@ -7,15 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-
-	"bawn/internal/policy"
 )
 
 // runOpen runs a command with the user's own permissions and passes its exit
 // code on. Ctrl+C reaches the command by the console; bawn waits for its end.
-func runOpen(p policy.Policy, args, env []string) int {
+func runOpen(dir string, args, env []string) int {
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir, cmd.Env = p.Workspace(), env
+	cmd.Dir, cmd.Env = dir, env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signal.Ignore(os.Interrupt)
 	err := cmd.Run()

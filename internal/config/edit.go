@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
@@ -15,36 +16,49 @@ import (
 // again, and says nothing else than before but the tier. file
 // names it in errors.
 func SetTier(data []byte, t policy.Tier, file string) ([]byte, error) {
+	return setSingle(data, ProjectFile, keyTier, t.String(), file)
+}
+
+// SetEnabled does the same with enabled, in the user's own file (SPEC T2).
+func SetEnabled(data []byte, on bool, file string) ([]byte, error) {
+	return setSingle(data, User, keyEnabled, strconv.FormatBool(on), file)
+}
+
+// setSingle sets a key of [sandbox] that has one value.
+func setSingle(data []byte, layer Layer, key int, text, file string) ([]byte, error) {
 	// The workspace is only needed to make relative paths absolute.
-	sc := scope{layer: ProjectFile, home: "/home", workspace: "/workspace"}
+	sc := scope{layer: layer, home: "/home", workspace: "/workspace"}
 	before, err := parseFile(sc, file, data)
 	if err != nil {
 		return nil, err
 	}
-	next := setTier(data, t.String())
+	name, value := keys[key].Name, text
+	if keys[key].Kind != Bool {
+		value = `"` + text + `"`
+	}
+	next := setValue(data, name, value)
 	after, err := parseFile(sc, file, next)
 	if err != nil {
-		return nil, fmt.Errorf("setting default_tier in %s: %w", shown(file), err)
+		return nil, fmt.Errorf("setting %s in %s: %w", name, shown(file), err)
 	}
 	for k := range keys {
 		same := before.set[k] == after.set[k] && slices.EqualFunc(before.items[k], after.items[k], func(a, b Item) bool { return a.Text == b.Text })
-		if k == keyTier {
-			same = len(after.items[k]) == 1 && after.items[k][0].Text == t.String()
+		if k == key {
+			same = len(after.items[k]) == 1 && after.items[k][0].Text == text
 		}
 		if !same {
-			return nil, fmt.Errorf("setting default_tier in %s: it would change %s", shown(file), keys[k].Path())
+			return nil, fmt.Errorf("setting %s in %s: it would change %s", name, shown(file), keys[k].Path())
 		}
 	}
 	return next, nil
 }
 
-// setTier finds the value, or a place for the line, by the parser's own
+// setValue finds the value, or a place for the line, by the parser's own
 // offsets.
-func setTier(data []byte, tier string) []byte {
+func setValue(data []byte, key, value string) []byte {
 	var p unstable.Parser
 	p.Reset(data)
-	value := `"` + tier + `"`
-	line := "default_tier = " + value
+	line := key + " = " + value
 	eol := "\n"
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
@@ -73,13 +87,13 @@ func setTier(data []byte, tier string) []byte {
 		}
 		v := n.Value()
 		switch {
-		case name == "sandbox.default_tier":
+		case name == "sandbox."+key:
 			return splice(data, int(v.Raw.Offset), int(v.Raw.Length), value)
 		case name == "sandbox" && v.Kind == unstable.InlineTable:
 			inline, inlineEmpty = int(v.Raw.Offset), true
 			for it := v.Children(); it.Next(); {
 				inlineEmpty = false
-				if join(it.Node().Key()) == "default_tier" {
+				if join(it.Node().Key()) == key {
 					old := it.Node().Value()
 					return splice(data, int(old.Raw.Offset), int(old.Raw.Length), value)
 				}

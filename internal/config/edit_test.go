@@ -35,3 +35,20 @@ func TestSetTierKeepsTheRest(t *testing.T) {
 		}
 	}
 }
+
+// enabled is set the same way, in the user's own file.
+func TestSetEnabled(t *testing.T) {
+	for before, after := range map[string]string{
+		"":                                      "[sandbox]\nenabled = true\n",
+		"[sandbox]\nenabled = false # x\n":      "[sandbox]\nenabled = true # x\n",
+		"[sandbox.proxy]\nenabled = false\n":    "[sandbox.proxy]\nenabled = false\n\n[sandbox]\nenabled = true\n",
+		"[sandbox]\ndefault_tier = \"airlock\"": "[sandbox]\nenabled = true\ndefault_tier = \"airlock\"",
+	} {
+		if got, err := SetEnabled([]byte(before), true, "f.toml"); err != nil || string(got) != after {
+			t.Errorf("%q: %q, %v", before, got, err)
+		}
+	}
+	if _, err := SetEnabled([]byte("[sandbox]\nenabled = 1\n"), true, "f.toml"); err == nil {
+		t.Error("a file that is not understood is changed")
+	}
+}

@@ -20,6 +20,9 @@ type Command struct {
 	Set     []string // variables that the supervisor sets inside, over the caller's
 	// Inner is the host's socket that is shown at InnerSocket, "" for none.
 	Inner string
+	// Exchange are files of the host's /tmp or /var/tmp, real paths, by which an
+	// agent learns what its shell has to say: the private temp shows them.
+	Exchange []string
 }
 
 // Plan turns a policy and the facts of the host into the steps that build
@@ -28,6 +31,11 @@ func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
 	alone := p.Profile() == policy.ScratchProfile // it shares no temp: only its folder is to be written
 	pl.temp(p.Temp(), alone)
+	if p.Temp() == policy.PrivateTemp {
+		for _, f := range c.Exchange {
+			pl.add(Mount{Op: OpBind, Target: f, Source: f, Write: true})
+		}
+	}
 	scratch := ""
 	if alone {
 		scratch = pl.scratch()

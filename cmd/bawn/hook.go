@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bawn/internal/frontend/hook"
+	"bawn/internal/sandbox"
+)
+
+// hookFlags are those of `bawn hook`, which setup writes into an agent's
+// settings.
+type hookFlags struct{ shims string }
+
+func (h *hookFlags) specs() []flagSpec {
+	return []flagSpec{{name: "--shims", arg: "DIR", help: "the folder that setup made (default: in bawn's state)", set: func(v string) error {
+		h.shims = v
+		return nil
+	}}}
+}
+
+// hookCommand answers one event of an agent. Whatever goes wrong refuses what
+// the agent is about to do.
+func hookCommand(args []string) int {
+	var h hookFlags
+	name := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	rest, err := parseFlags(args, h.specs())
+	if err == errHelp {
+		return helpCommand([]string{"hook"})
+	}
+	a := hook.Find(name)
+	switch {
+	case err != nil:
+	case a == nil:
+		err = fmt.Errorf("unknown agent %q: it is one of %s", name, strings.Join(hook.Names(), ", "))
+	case len(rest) > 0:
+		err = fmt.Errorf("hook takes one agent, got %q too", rest[0])
+	}
+	if err != nil {
+		return reply(hook.Closed(err.Error()))
+	}
+	if h.shims == "" {
+		h.shims = shimDir()
+	}
+	return reply(answer(a, h.shims, os.Stdin))
+}
+
+func reply(r hook.Reply) int {
+	fmt.Fprint(os.Stderr, r.Stderr)
+	if _, err := fmt.Fprint(os.Stdout, r.Stdout); err != nil {
+		return 2
+	}
+	return r.Code
+}
+
+func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
+	data, err := io.ReadAll(io.LimitReader(in, hook.MaxEvent+1))
+	if err != nil {
+		return hook.Closed("the event cannot be read: " + err.Error())
+	}
+	project, set := os.Getenv(a.Project), os.Getenv(a.ShimVariable())
+	if err := useRecord(shims); err != nil {
+		return hook.Closed(err.Error())
+	}
+	e, parsed := hook.Parse(a, data)
+	f := new(runFlags)
+	if f.workspace = project; project == "" {
+		f.workspace = e.Dir
+	}
+	s, err := f.load()
+	if err != nil {
+		return hook.Closed(firstLine(err))
+	}
+	if !s.config.Enabled() {
+		return hook.Reply{}
+	}
+	if parsed != nil {
+		return hook.Closed(parsed.Error())
+	}
+	facts := hook.Facts{
+		Program: self(), Workspace: s.workspace, Shim: filepath.Join(shims, shimName(a.Name)), Set: set,
+		Real: sandbox.RealPath, Home: os.Getenv("HOME"),
+	}
+	if e.NeedsPolicy() {
+		if facts.Policy, _, err = s.settle(guardWorks()); err != nil {
+			return hook.Closed(firstLine(err))
+		}
+	}
+	return hook.Answer(a, e, facts)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return printable(line)
+}
+
+// self is this program by the path that it was called by, which outlives an
+// upgrade where that is a link.
+func self() string {
+	if filepath.IsAbs(os.Args[0]) {
+		return filepath.Clean(os.Args[0])
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
+}

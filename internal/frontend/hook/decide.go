@@ -1,0 +1,129 @@
+package hook
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bawn/internal/policy"
+)
+
+// decide asks the policy about a file or an address: the strictest verdict of
+// all that the event names.
+func (e Event) decide(f Facts) policy.Decision {
+	out := policy.Decision{Verdict: policy.Allow}
+	keep := func(d policy.Decision) {
+		if d.Verdict < out.Verdict {
+			out = d
+		}
+	}
+	for _, p := range e.paths {
+		for _, c := range candidates(p, e.Dir, f.Home) {
+			keep(e.file(c, f))
+		}
+	}
+	for _, u := range e.urls {
+		keep(fetch(u, f.Policy))
+	}
+	if e.Kind == WebSearch && !f.Policy.HasNetwork() {
+		keep(policy.Decision{Rule: f.Policy.NoNetwork()})
+	}
+	return out
+}
+
+// candidates are the places that a path may mean: agents differ in whether
+// they know ~.
+func candidates(path, dir, home string) []string {
+	abs := path
+	if !filepath.IsAbs(path) {
+		abs = filepath.Join(dir, path)
+	}
+	out := []string{abs}
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		out = append(out, filepath.Join(home, path[1:]))
+	}
+	return out
+}
+
+// file decides on the place that a path leads to. In the open tier the user's
+// own permissions decide.
+func (e Event) file(path string, f Facts) policy.Decision {
+	if strings.IndexByte(path, 0) >= 0 || !filepath.IsAbs(path) {
+		return policy.Decision{Rule: policy.Rule{ID: "path:form", Text: fmt.Sprintf("%q: not a path that can be judged", path)}}
+	}
+	real, err := f.Real(path)
+	if err != nil {
+		return policy.Decision{Rule: policy.Rule{ID: "path:form", Text: err.Error()}}
+	}
+	var d policy.Decision
+	switch {
+	case e.Kind == Read || e.Kind == Search:
+		if d = f.Policy.Decide(policy.Read{Path: real}); d.Verdict == policy.Allow && e.Kind == Search {
+			d = searched(real, f.Policy)
+		}
+	default:
+		if d = f.Policy.Decide(policy.Write{Path: real}); d.Verdict == policy.Allow && !inFolders(real, f.Policy) {
+			// What else a command may write is its private temp, which is not
+			// this file, and caches, which are not for editing.
+			d = policy.Decision{Rule: policy.Rule{
+				ID: "file-tool:outside", Text: "file tools write in the workspace and the added folders alone",
+				Lift: "add the folder to allowed_paths in " + policy.UserFile,
+			}}
+		}
+	}
+	d.Rule.Text = fmt.Sprintf("%q: %s", real, d.Rule.Text)
+	return d
+}
+
+func inFolders(real string, p policy.Policy) bool {
+	if !p.Sandboxed() || policy.Inside(real, p.Workspace()) {
+		return true
+	}
+	for _, d := range p.AddDirs() {
+		if policy.Inside(real, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// searched refuses a search that would read hidden places on its way down.
+func searched(real string, p policy.Policy) policy.Decision {
+	if p.Sandboxed() && !policy.Inside(real, p.Workspace()) {
+		for _, r := range p.Files().Below(real) {
+			if r.Access == policy.Hidden {
+				rule := r.Rule()
+				rule.Text = fmt.Sprintf("%q lies below it: %s", r.Path, rule.Text)
+				rule.Lift = "search a folder further down"
+				return policy.Decision{Rule: rule}
+			}
+		}
+	}
+	return policy.Decision{Verdict: policy.Allow}
+}
+
+// fetch decides about the host of an address.
+func fetch(text string, p policy.Policy) policy.Decision {
+	u, err := url.Parse(text)
+	port := uint64(443)
+	if err == nil {
+		switch {
+		case u.Port() != "":
+			port, err = strconv.ParseUint(u.Port(), 10, 16)
+		case strings.EqualFold(u.Scheme, "http"):
+			port = 80
+		}
+	}
+	var host policy.Host
+	if err == nil {
+		host, err = policy.ParseHost(u.Hostname())
+	}
+	if err != nil {
+		return policy.Decision{Rule: policy.Rule{ID: "fetch:form", Text: fmt.Sprintf("%q: %v", text, err)}}
+	}
+	d := p.Decide(policy.Connect{Host: host, Port: uint16(port)})
+	d.Rule.Text = fmt.Sprintf("%s: %s", host, d.Rule.Text)
+	return d
+}

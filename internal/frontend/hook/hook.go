@@ -1,0 +1,319 @@
+// Package hook answers the hooks of AI coding agents: what they are about to
+// do is described on standard input, and the answer lets it be, changes the
+// command so that it runs in the sandbox, or refuses it with a reason that the
+// model reads.
+//
+// An answer about a file or an address is given before the agent opens it, in
+// the agent's own process. It holds what the agent says it will do, not what a
+// link that is exchanged meanwhile, or a redirect, makes of it: the boundary
+// is the sandbox around commands.
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bawn/internal/policy"
+)
+
+// MaxEvent is the longest event that is read, in bytes: an event holds the
+// whole text of a file that is to be written.
+const MaxEvent = 32 << 20
+
+// Event is what an agent is about to do. Parse makes it.
+type Event struct {
+	// Dir is the agent's working folder, as it says; "" if it does not.
+	Dir  string
+	tool string // the agent's own name of the tool
+	Kind Kind
+
+	input   map[string]json.RawMessage
+	field   string // of input, that holds command
+	command string
+	paths   []string
+	urls    []string
+	why     string
+}
+
+// Kind is what a tool does. The zero value is a tool that this package has no
+// opinion about.
+type Kind uint8
+
+const (
+	Other     Kind = iota
+	Shell          // runs a command
+	Read           // opens a file
+	Write          // changes one
+	Search         // reads files below a folder
+	Fetch          // opens an address
+	WebSearch      // asks a search service
+	Refused        // would run commands outside the sandbox, whatever the answer
+)
+
+// NeedsPolicy reports whether an answer to the event depends on the policy.
+func (e Event) NeedsPolicy() bool { return e.Kind > Shell && e.Kind != Refused }
+
+var errShape = errors.New("the event has a shape that is not known")
+
+// Parse reads an event. An error means that nobody knows what the agent is
+// about to do: the answer is Closed.
+func Parse(a *Agent, data []byte) (Event, error) {
+	if len(data) > MaxEvent {
+		return Event{}, fmt.Errorf("the event is larger than %d MiB", MaxEvent>>20)
+	}
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(data, &top); err != nil || top == nil {
+		return Event{}, errShape
+	}
+	if name, ok := text(top[a.event]); a.event != "" && (!ok || !a.answers(name)) {
+		return Event{}, fmt.Errorf("%w: %s is %q", errShape, a.event, name)
+	}
+	e := Event{Dir: a.folder(top)}
+	var ok bool
+	if e.tool, ok = text(top[a.tool]); !ok || e.tool == "" {
+		return Event{}, fmt.Errorf("%w: it names no tool in %s", errShape, a.tool)
+	}
+	t, known := a.tools[e.tool]
+	if !known {
+		return e, nil
+	}
+	e.Kind, e.why = t.kind, t.why
+	if e.input = object(top[a.input]); e.input == nil {
+		return Event{}, fmt.Errorf("%w: %s of %s is no object", errShape, a.input, e.tool)
+	}
+	return e, e.read(t)
+}
+
+// read takes out what the answer is about.
+func (e *Event) read(t tool) error {
+	var found []string
+	for _, f := range t.fields {
+		raw, ok := e.input[f]
+		if !ok || string(raw) == "null" {
+			continue
+		}
+		var list []string
+		s, ok := text(raw)
+		switch {
+		case ok:
+			list = []string{s}
+		case json.Unmarshal(raw, &list) != nil:
+			return fmt.Errorf("%w: %s of %s is no text", errShape, f, e.tool)
+		}
+		found = append(found, list...)
+		e.field = f
+	}
+	switch e.Kind {
+	case Shell:
+		if len(found) != 1 || found[0] == "" {
+			return fmt.Errorf("%w: %s has no command", errShape, e.tool)
+		}
+		e.command = found[0]
+	case Fetch:
+		if e.urls = addresses(found); len(found) == 0 {
+			return fmt.Errorf("%w: %s has no address", errShape, e.tool)
+		}
+		if file, ok := text(e.input[t.into]); t.into != "" && ok {
+			e.paths = []string{file}
+		}
+	case Write:
+		if t.patch {
+			found = patched(found)
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("%w: %s names no file", errShape, e.tool)
+		}
+		e.paths = found
+	case Read:
+		if len(found) == 0 {
+			return fmt.Errorf("%w: %s names no file", errShape, e.tool)
+		}
+		e.paths = found
+	case Search:
+		if len(found) == 0 {
+			found = []string{"."}
+		}
+		e.paths = found
+	}
+	return nil
+}
+
+// text is a JSON string.
+func text(raw json.RawMessage) (string, bool) {
+	var s *string
+	if raw == nil || json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+// object is a JSON object, or one written as a string, as older versions of
+// some agents do.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	if s, ok := text(raw); ok {
+		raw = json.RawMessage(s)
+	}
+	var m map[string]json.RawMessage
+	if raw == nil || json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// addresses are the web addresses in texts: the whole of one that is an
+// address, or every address in a sentence.
+func addresses(texts []string) (out []string) {
+	for _, s := range texts {
+		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`<>(),", r) }) {
+			if lower := strings.ToLower(w); strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// patched are the files that a patch in the form of apply_patch names.
+func patched(texts []string) (out []string) {
+	for _, s := range texts {
+		for line := range strings.Lines(s) {
+			line = strings.TrimSpace(line)
+			for _, head := range [...]string{"*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"} {
+				if name, ok := strings.CutPrefix(line, head); ok {
+					out = append(out, strings.TrimSpace(name))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Facts are what an answer depends on. The zero value refuses.
+type Facts struct {
+	// Program is bawn, by an absolute path; Workspace the real path of the
+	// folder that commands may write. Both for agents whose commands are
+	// changed.
+	Program, Workspace string
+	// Shim is the program through which the agent must run commands, Set the
+	// one that it does.
+	Shim, Set string
+	// Policy is what holds, if the event NeedsPolicy.
+	Policy policy.Policy
+	// Real resolves the links of a path as far as it exists.
+	Real func(path string) (string, error)
+	Home string // what ~ stands for
+}
+
+// Reply is what the hook prints, and its exit code.
+type Reply struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// Closed refuses whatever the agent is about to do: all agents block on this
+// code and show the model what is on standard error.
+func Closed(reason string) Reply {
+	return Reply{Stderr: "bawn: " + reason + "\n", Code: 2}
+}
+
+// Answer decides. It is a pure function but for Facts.Real.
+func Answer(a *Agent, e Event, f Facts) Reply {
+	switch e.Kind {
+	case Other:
+		return Reply{}
+	case Refused:
+		return printed(a.deny("bawn: " + e.tool + " is refused: " + e.why))
+	case Shell:
+		return a.shell(e, f)
+	}
+	d := e.decide(f)
+	switch d.Verdict {
+	case policy.Allow:
+		return Reply{}
+	case policy.Ask:
+		if a.ask != nil {
+			return printed(a.ask(sentence(e.tool, d.Rule)))
+		}
+		d.Rule.Text += ", and this agent's hooks cannot ask"
+	}
+	return printed(a.deny(sentence(e.tool, d.Rule)))
+}
+
+// shell lets a command run where the sandbox is sure to be around it.
+func (a *Agent) shell(e Event, f Facts) Reply {
+	if a.shim != "" {
+		if f.Shim != "" && f.Set == f.Shim {
+			return Reply{}
+		}
+		return printed(a.deny(fmt.Sprintf("bawn: %s is not run: %s does not name bawn's shell, so no sandbox would be around it "+
+			"(a project's own settings can replace it); a person mends that: bawn setup %s --check", e.tool, a.shim, a.Name)))
+	}
+	if f.Program == "" || f.Workspace == "" {
+		return Closed("the folder of the project is not known")
+	}
+	wrapped := Wrap(f.Program, f.Workspace, e.command)
+	if Wrapped(f.Program, f.Workspace, e.command) {
+		return Reply{} // by another hook that is the same
+	}
+	input := make(map[string]json.RawMessage, len(e.input))
+	for k, v := range e.input {
+		input[k] = v
+	}
+	quoted, err := marshal(wrapped)
+	if err != nil {
+		return Closed(err.Error())
+	}
+	input[e.field] = quoted
+	return printed(a.rewrite(input, e.field))
+}
+
+// Wrap is shell text that runs a command in the sandbox.
+func Wrap(program, workspace, command string) string {
+	return quote(program) + " run --no-terminal --workspace " + quote(workspace) + " -c " + quote(command)
+}
+
+// Wrapped reports whether text is what Wrap makes of some command.
+func Wrapped(program, workspace, text string) bool {
+	head := strings.TrimSuffix(Wrap(program, workspace, ""), "''")
+	rest, ok := strings.CutPrefix(text, head)
+	if !ok || len(rest) < 2 || rest[0] != '\'' {
+		return false
+	}
+	return quote(strings.ReplaceAll(rest[1:len(rest)-1], `'\''`, `'`)) == rest
+}
+
+// quote writes a word for any POSIX shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// sentence is what the model reads.
+func sentence(tool string, r policy.Rule) string {
+	s := "bawn: " + tool + " is refused: " + r.Text
+	if r.Origin.File != "" {
+		s += " (" + r.Origin.String() + ")"
+	}
+	if r.Lift != "" {
+		s += "; a person can change that: " + r.Lift
+	}
+	return s
+}
+
+func printed(v any) Reply {
+	data, err := marshal(v)
+	if err != nil {
+		return Closed(err.Error())
+	}
+	return Reply{Stdout: string(data) + "\n"}
+}
+
+// marshal does not escape what only matters in web pages.
+func marshal(v any) (json.RawMessage, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
+}

@@ -1,0 +1,350 @@
+// Package setup connects AI coding agents to bawn: it adds its entries to
+// their settings, keeps what people wrote there, and can take all of it back.
+package setup
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bawn/internal/config"
+	"bawn/internal/config/disk"
+	"bawn/internal/policy"
+)
+
+const (
+	maxFile    = 4 << 20 // of a file that is changed, in bytes
+	maxRecord  = 64 << 20
+	recordName = "setup.json" // in bawn's state
+)
+
+// Change is one file: what is there, and what setup makes of it.
+type Change struct {
+	Path   string // as the agent names it
+	Before []byte // nil if there is no file
+	After  []byte // nil if there is none then
+	real   string // with links followed
+	perm   uint32
+}
+
+// Changed reports whether there is anything to write.
+func (c Change) Changed() bool {
+	return !bytes.Equal(c.Before, c.After) || (c.Before == nil) != (c.After == nil)
+}
+
+// done is what a record keeps of a change.
+type done struct {
+	Path   string
+	Real   string
+	Perm   uint32
+	Before []byte // nil: there was no file
+	After  []byte
+	Made   []string // folders that were made for it, the deepest first
+}
+
+// records are all set-ups, by agent and project; and the user's settings,
+// which all of them share.
+type records struct {
+	Agents   map[string][]done
+	Settings *done `json:",omitempty"`
+}
+
+// Store keeps the records, in bawn's own state folder.
+type Store struct{ Dir string }
+
+func key(a *Agent, p Place) string {
+	if p.Project == "" {
+		return a.Name
+	}
+	return a.Name + " " + p.Project
+}
+
+// lock opens the state and keeps other set-ups out until unlock.
+func (s Store) lock() (*disk.Dir, records, func(), error) {
+	d, err := disk.Make(s.Dir)
+	if err != nil {
+		return nil, records{}, nil, err
+	}
+	unlock, err := d.Lock()
+	if err != nil {
+		d.Close()
+		return nil, records{}, nil, err
+	}
+	r := records{Agents: map[string][]done{}}
+	data, _, err := d.Read(recordName, maxRecord)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+	default:
+		if json.Unmarshal(data, &r) != nil || r.Agents == nil {
+			err = fmt.Errorf("%s is damaged; mend or remove it", filepath.Join(s.Dir, recordName))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		unlock()
+		d.Close()
+		return nil, records{}, nil, err
+	}
+	return d, r, func() { unlock(); d.Close() }, nil
+}
+
+func (s Store) save(d *disk.Dir, r records) error {
+	if len(r.Agents) == 0 && r.Settings == nil {
+		if err := os.Remove(filepath.Join(s.Dir, recordName)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return d.Replace(recordName, data, 0o600)
+}
+
+// Plan says what a set-up would change, and changes nothing. settings is the
+// user's file of bawn's settings, in which enabled becomes true: to set an
+// agent up is to ask for the sandbox (SPEC T2).
+func Plan(a *Agent, p Place, settings string) ([]Change, error) {
+	if p.Project != "" && !a.project {
+		return nil, &policy.RefusedError{What: "--project", Why: a.Title + " reads this from the user's settings alone", Lift: "leave it out"}
+	}
+	files := a.files(p)
+	files = append(files, file{path: settings, edit: func(old []byte) ([]byte, error) { return config.SetEnabled(old, true, settings) }})
+	var out []Change
+	for _, f := range files {
+		c, err := f.change(f.edit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// change reads a file and edits it.
+func (f file) change(edit func([]byte) ([]byte, error)) (Change, error) {
+	c := Change{Path: f.path, real: f.path, perm: 0o644}
+	refuse := func(err error) (Change, error) {
+		return Change{}, &policy.RefusedError{What: fmt.Sprintf("%q", f.path), Why: "it is not changed: " + err.Error()}
+	}
+	if real, err := filepath.EvalSymlinks(f.path); err == nil {
+		c.real = real
+	} else if _, err := os.Lstat(f.path); err == nil {
+		return refuse(errors.New("it is a link to nothing"))
+	}
+	data, in, err := readFile(c.real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return refuse(err)
+	default:
+		if err := in.OnlyOwners(os.Geteuid()); err != nil {
+			return refuse(err)
+		}
+		c.Before, c.perm = data, in.Perm
+		if c.Before == nil {
+			c.Before = []byte{}
+		}
+	}
+	if c.After, err = edit(c.Before); err != nil {
+		return refuse(err)
+	}
+	return c, nil
+}
+
+func readFile(path string) ([]byte, disk.Info, error) {
+	d, err := disk.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, disk.Info{}, err
+	}
+	defer d.Close()
+	return d.Read(filepath.Base(path), maxFile)
+}
+
+// write makes a change, unless the file is another meanwhile.
+func (c Change) write() error {
+	now, _, err := readFile(c.real)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, c.Before) {
+		return fmt.Errorf("%q was changed meanwhile; nothing was done to it", c.Path)
+	}
+	if c.After == nil {
+		return os.Remove(c.real)
+	}
+	dir := filepath.Dir(c.real)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	d, err := disk.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Replace(filepath.Base(c.real), c.After, c.perm)
+}
+
+// missing are the folders that a change would make, the deepest first.
+func (c Change) missing() (out []string) {
+	for d := filepath.Dir(c.real); d != filepath.Dir(d); d = filepath.Dir(d) {
+		if _, err := os.Lstat(d); err == nil {
+			break
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// note is what the record says of a change; old is what it said before, for
+// a file that was set up already and not touched since.
+func (c Change) note(old *done) done {
+	x := done{Path: c.Path, Real: c.real, Perm: c.perm, Before: c.Before, After: c.After, Made: c.missing()}
+	if old != nil && bytes.Equal(old.After, c.Before) {
+		x.Before, x.Perm, x.Made = old.Before, old.Perm, old.Made
+	}
+	return x
+}
+
+// Apply makes the changes of a plan, and notes how to take them back before
+// the first is made. verify is asked once all are there; if it fails, all are
+// taken back.
+func (s Store) Apply(a *Agent, p Place, changes []Change, verify func() error) error {
+	d, r, unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	next := records{Agents: maps.Clone(r.Agents), Settings: r.Settings}
+	settings := changes[len(changes)-1]
+	if settings.Changed() || r.Settings != nil { // else somebody else enabled it
+		x := settings.note(r.Settings)
+		next.Settings = &x
+	}
+	var list []done
+	for _, c := range changes[:len(changes)-1] {
+		list = append(list, c.note(find(r.Agents[key(a, p)], c.Path)))
+	}
+	next.Agents[key(a, p)] = list
+	if err := s.save(d, next); err != nil {
+		return err
+	}
+	var written []Change
+	for _, c := range changes {
+		if err == nil && c.Changed() {
+			if err = c.write(); err == nil {
+				written = append(written, c)
+			}
+		}
+	}
+	if err == nil {
+		if err = verify(); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("the set-up does not work and was taken back: %w", err)
+	}
+	for _, c := range slices.Backward(written) {
+		c.Before, c.After = c.After, c.Before
+		err = errors.Join(err, c.write())
+	}
+	return errors.Join(err, s.save(d, r))
+}
+
+func find(list []done, path string) *done {
+	for i := range list {
+		if list[i].Path == path {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Undone says what Undo did to a file.
+type Undone struct{ Path, What string }
+
+// Undo takes a set-up back. A file that nobody touched since gets its old
+// bytes; from another only bawn's entries are taken out. last reports whether
+// no agent is set up any more.
+func (s Store) Undo(a *Agent, p Place, settings string) (out []Undone, last bool, err error) {
+	d, r, unlock, err := s.lock()
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	undo := func(f file, x *done) error {
+		u, err := f.undo(x)
+		if u.What != "" {
+			out = append(out, u)
+		}
+		return err
+	}
+	for _, f := range a.files(p) {
+		if err := undo(f, find(r.Agents[key(a, p)], f.path)); err != nil {
+			return out, false, err
+		}
+	}
+	delete(r.Agents, key(a, p))
+	last = len(r.Agents) == 0
+	if last && r.Settings != nil {
+		f := file{path: settings, strip: func(old []byte) ([]byte, error) { return config.SetEnabled(old, false, settings) }}
+		if err := undo(f, r.Settings); err != nil {
+			return out, false, err
+		}
+		r.Settings = nil
+	}
+	return out, last, s.save(d, r)
+}
+
+func (f file) undo(x *done) (Undone, error) {
+	c, err := f.change(f.strip)
+	if err != nil {
+		return Undone{}, err
+	}
+	u := Undone{f.path, "bawn's entries taken out; the rest is as it was changed since"}
+	if x != nil && c.Before != nil && bytes.Equal(c.Before, x.After) {
+		c.After, c.perm = x.Before, x.Perm
+		u.What = "as it was before"
+		if x.Before == nil {
+			u.What = "removed: there was none before"
+		}
+	} else if f.whole {
+		u.What = "removed"
+	}
+	if c.Before == nil || !c.Changed() {
+		return Undone{}, nil
+	}
+	if err := c.write(); err != nil {
+		return Undone{}, err
+	}
+	if c.After == nil && x != nil {
+		for _, dir := range x.Made {
+			if os.Remove(dir) != nil {
+				break // somebody put something there
+			}
+		}
+	}
+	return u, nil
+}
+
+// Added are the lines that a change adds, for a person to read. What is secret
+// in the rest of the file is not shown.
+func (c Change) Added() (out []string) {
+	have := map[string]int{}
+	for line := range strings.Lines(string(c.Before)) {
+		have[strings.TrimRight(line, "\r\n,")]++
+	}
+	for line := range strings.Lines(string(c.After)) {
+		bare := strings.TrimRight(line, "\r\n,")
+		if have[bare] > 0 {
+			have[bare]--
+			continue
+		}
+		out = append(out, strings.TrimRight(line, "\r\n"))
+	}
+	return out
+}

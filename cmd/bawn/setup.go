@@ -79,6 +79,9 @@ func setupCommand(args []string) int {
 	case f.check:
 		return checkSetup(a, p, changes)
 	}
+	if err := recent(a); err != nil {
+		return fail(err)
+	}
 	if err := replaceable(p.Program); err != nil {
 		return fail(err)
 	}
@@ -157,6 +160,28 @@ func bawnPath() (string, error) {
 		}
 	}
 	return exe, nil
+}
+
+// recent refuses a version that would not read what setup writes, and so run
+// commands outside. One that is not installed is not judged.
+func recent(a *setup.Agent) error {
+	if a.Name != "codex" {
+		return nil
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		return nil
+	}
+	out, err := try("", nil, nil, path, "--version")
+	if err != nil {
+		return fmt.Errorf("its version cannot be asked: %w", err)
+	}
+	if !setup.CodexReads(out) {
+		return &policy.RefusedError{
+			What: strings.TrimSpace(out), Why: "it is not known to read environments.toml, which Codex does from 0.171.0", Lift: "update Codex",
+		}
+	}
+	return nil
 }
 
 // replaceable refuses a program that a sandboxed command could exchange for

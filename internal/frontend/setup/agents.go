@@ -101,7 +101,10 @@ type obj = map[string]any
 func agents() []Agent {
 	return []Agent{
 		{Name: "claude", Title: "Claude Code", project: true, files: claudeFiles},
-		{Name: "codex", Title: "Codex", files: codexFiles},
+		{Name: "codex", Title: "Codex", files: codexFiles, Steps: func(Place) string {
+			return "Codex's own sandbox cannot start inside bawn's: until it is off, commands fail. Its questions stay. Start it so:\n" +
+				"  codex --sandbox danger-full-access"
+		}},
 		{Name: "gemini", Title: "Gemini CLI", project: true, files: func(p Place) []file {
 			return []file{hooked(p, "gemini", p.either(".gemini/settings.json", p.Home+"/.gemini/settings.json"), obj{
 				"matcher": "run_shell_command|read_file|read_many_files|write_file|replace|list_directory|glob|grep_search|search_file_content|web_fetch|google_web_search",
@@ -115,6 +118,9 @@ func agents() []Agent {
 			return []file{own(p.either(".github/hooks/bawn.json", filepath.Join(p.dir("COPILOT_HOME", ".copilot"), "hooks/bawn.json")), pretty(obj{
 				"version": 1, "hooks": obj{"preToolUse": []obj{{"type": "command", "bash": p.command("copilot"), "timeoutSec": 10}}},
 			}))}
+		}, Steps: func(p Place) string {
+			return "Copilot CLI asks about paths outside the project, and bawn is one: allow its folder once, or start it so:\n" +
+				"  copilot --add-dir " + quote(filepath.Dir(p.Program))
 		}},
 		{Name: "cursor", Title: "Cursor", project: true, files: func(p Place) []file {
 			f := hooked(p, "cursor", p.either(".cursor/hooks.json", p.Home+"/.cursor/hooks.json"), obj{

@@ -19,6 +19,14 @@ const (
 	codexEnd   = "# bawn: end"
 )
 
+// CodexReads reports whether a Codex that calls itself so reads
+// environments.toml.
+func CodexReads(version string) bool {
+	var major, minor, patch int
+	n, _ := fmt.Sscanf(strings.TrimSpace(version), "codex-cli %d.%d.%d", &major, &minor, &patch)
+	return n == 3 && (major > 0 || minor >= 171)
+}
+
 func codexFiles(p Place) []file {
 	path := filepath.Join(p.dir("CODEX_HOME", ".codex"), "environments.toml")
 	head := codexBegin + "\ndefault = \"bawn\"\ninclude_local = false\n" + codexEnd + "\n"

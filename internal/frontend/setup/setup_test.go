@@ -462,3 +462,14 @@ func meaning(t *rapid.T, data []byte) string {
 	out, _ := json.Marshal(m)
 	return string(out)
 }
+
+func TestCodexReads(t *testing.T) {
+	for version, want := range map[string]bool{
+		"codex-cli 0.171.0\n": true, "codex-cli 0.172.0-alpha.1": true, "codex-cli 1.0.0": true,
+		"codex-cli 0.170.9": false, "codex 0.171.0": false, "": false, "codex-cli 0.171": false,
+	} {
+		if CodexReads(version) != want {
+			t.Errorf("%q: want %v", version, want)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+//go:build linux && agents
+
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bawn/internal/sandbox/sandboxtest"
+)
+
+// real is an agent as npm has it, and how it is run without a person, against
+// the model server on the loopback of a network namespace that has nothing
+// else.
+type real struct {
+	name    string // of setup
+	pkg     string // with its version
+	program []string
+	args    []string
+	env     []string
+	files   func(t *testing.T, home string) // its settings, before bawn's
+	shell   func(command string) step
+	read    func(path string) step // nil if it has no tool for that
+}
+
+func shellTool(name string) func(string) step {
+	return func(c string) step { return step{name, obj{"command": c, "description": "t"}} }
+}
+
+// reals are the agents that npm has, at the versions that were tried.
+func reals() []real {
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	triple := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-unknown-linux-musl"
+	return []real{
+		{
+			name: "claude", pkg: "@anthropic-ai/claude-code-linux-" + arch + "@2.1.332",
+			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)"},
+			env:   []string{"ANTHROPIC_BASE_URL=" + modelURL, "ANTHROPIC_API_KEY=sk-ant-mock", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"},
+			shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
+		},
+		{
+			name: "codex", pkg: "@openai/codex@0.171.0-linux-" + arch,
+			program: []string{"@openai/codex/vendor/" + triple + "/bin/codex"}, args: []string{"exec", "-s", "danger-full-access", "--skip-git-repo-check", "hi"},
+			files: func(t *testing.T, home string) {
+				sandboxtest.Write(t, filepath.Join(home, ".codex/config.toml"), "model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = \""+modelURL+"/v1\"\nwire_api = \"responses\"\n")
+			},
+			shell: func(c string) step { return step{"exec_command", obj{"cmd": c}} },
+		},
+		{
+			name: "gemini", pkg: "@google/gemini-cli@0.61.0",
+			program: []string{"node", "@google/gemini-cli/bundle/gemini.js"}, args: []string{"-p", "hi", "--yolo"},
+			env: []string{"GEMINI_API_KEY=mock", "GOOGLE_GEMINI_BASE_URL=" + modelURL, "GEMINI_CLI_TRUST_WORKSPACE=true"},
+			files: func(t *testing.T, home string) {
+				sandboxtest.Write(t, filepath.Join(home, ".gemini/settings.json"), "{\n  // how to log in\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n")
+			},
+			shell: shellTool("run_shell_command"), read: func(p string) step { return step{"read_file", obj{"file_path": p}} },
+		},
+		{
+			name: "opencode", pkg: "opencode-linux-" + arch + "@1.18.33",
+			program: []string{"opencode-linux-" + arch + "/bin/opencode"}, args: []string{"run", "-m", "mock/mock-model", "hi"},
+			env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_REGISTRY=http://127.0.0.1:1/", "npm_config_registry=http://127.0.0.1:1/"},
+			files: func(t *testing.T, home string) {
+				sandboxtest.Write(t, filepath.Join(home, ".config/opencode/opencode.json"), `{"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+modelURL+`/v1","apiKey":"x"},"models":{"mock-model":{}}}},"permission":{"external_directory":"allow"}}`)
+			},
+			shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
+		},
+		{
+			name: "copilot", pkg: "@github/copilot-linux-" + arch + "@1.0.102",
+			program: []string{"@github/copilot-linux-" + arch + "/copilot"}, args: []string{"-p", "hi", "--allow-all-tools", "--allow-all-paths"},
+			env: []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + modelURL + "/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_MODEL=mock-model", "COPILOT_AUTO_UPDATE=false", "COPILOT_PROVIDER_API_KEY=x"},
+			shell: func(c string) step {
+				return step{"bash", obj{"command": c, "description": "t", "mode": "sync", "initial_wait": 20}}
+			},
+			read: func(p string) step { return step{"view", obj{"path": p}} },
+		},
+	}
+}
+
+const (
+	agentsVariable = "BAWN_TEST_AGENTS"     // which, with commas; all if it is empty
+	foldVariable   = "BAWN_TEST_AGENTS_DIR" // where npm has put them, or puts them
+	insideVariable = "AGENTTEST_INSIDE"     // set in the namespace: the one to run
+)
+
+// TestRealAgents runs each in a network namespace of its own.
+func TestRealAgents(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // once is enough, and a namespace is root's to make
+	}
+	var want []string
+	if s := os.Getenv(agentsVariable); s != "" {
+		want = strings.Split(s, ",")
+	}
+	dir := os.Getenv(foldVariable)
+	if dir == "" {
+		dir = sandboxtest.Dir(t)
+	}
+	for _, a := range reals() {
+		if want != nil && !slices.Contains(want, a.name) {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			install(t, dir, a)
+			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestInside$", "-test.v")
+			cmd.Env = append(os.Environ(), insideVariable+"="+a.name, foldVariable+"="+dir, "SANDBOXTEST_BAWN="+sandboxtest.Binary(), "SANDBOXTEST_CHILD=1")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+			out, err := cmd.CombinedOutput()
+			if err != nil || !bytes.Contains(out, []byte("--- PASS: TestInside")) {
+				t.Errorf("%v\n%s", err, out)
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
+
+// install has npm put a package into a folder, unless it is there. Its scripts
+// are not run.
+func install(t *testing.T, dir string, a real) {
+	t.Helper()
+	name := a.pkg[:strings.LastIndex(a.pkg, "@")]
+	if exists(filepath.Join(dir, "node_modules", name)) {
+		return
+	}
+	started := time.Now()
+	cmd := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--force", a.pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("npm install %s: %v\n%s", a.pkg, err, out)
+	}
+	t.Logf("%s was installed in %v", a.pkg, time.Since(started).Round(time.Second))
+}
+
+// TestInside is one agent, in the namespace.
+func TestInside(t *testing.T) {
+	name := os.Getenv(insideVariable)
+	if name == "" {
+		return
+	}
+	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, a := range reals() {
+		if a.name == name {
+			inside(t, a)
+		}
+	}
+}
+
+func inside(t *testing.T, a real) {
+	d := newDesk(t)
+	if a.files != nil {
+		a.files(t, d.Home)
+	}
+	evil, made := filepath.Join(d.Home, "evil"), filepath.Join(d.Workspace, "made")
+	secret := filepath.Join(d.Home, ".ssh/id_rsa")
+	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + secret)}
+	if a.read != nil {
+		steps = append(steps, a.read(secret))
+	}
+	// Without bawn the model gets what it asks for: the test can fail.
+	if r := d.run(t, a, steps); !exists(evil) || !strings.Contains(r[0], "tier=") || strings.Contains(r[0], "guarded") || !strings.Contains(r[1], "SECRET") {
+		t.Fatalf("without bawn: %q, %v", r, exists(evil))
+	} else if a.read != nil && !strings.Contains(r[2], "SECRET") && a.name != "gemini" { // its own tools stay in the project
+		t.Errorf("without bawn: %q", r[2])
+	}
+	for _, f := range []string{evil, made} {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.setUp(t, a.name)
+	r := d.run(t, a, steps)
+	if exists(evil) || !exists(made) || !strings.Contains(r[0], "tier=guarded") || !strings.Contains(r[0], "Read-only file system") {
+		t.Errorf("a command: %q", r[0])
+	}
+	if strings.Contains(r[1], "SECRET") || !strings.Contains(r[1], "Permission denied") {
+		t.Errorf("a secret: %q", r[1])
+	}
+	if a.read != nil && (strings.Contains(r[2], "SECRET") || !strings.Contains(r[2], "SSH keys are hidden")) {
+		t.Errorf("its file tool: %q", r[2])
+	}
+	if a.name == "claude" {
+		d.claudeOnly(t, a)
+	}
+	d.Bawn(t, "setup", a.name, "--uninstall").OK(t)
+	if r := d.run(t, a, steps[:1]); !exists(evil) {
+		t.Errorf("taken back: %q", r)
+	}
+}
+
+// claudeOnly: its shell keeps its folder, its own rules hold, its MCP servers
+// start, and a project's settings do not take bawn's shell away.
+func (d *desk) claudeOnly(t *testing.T, a real) {
+	evil := filepath.Join(d.Home, "evil")
+	r := d.run(t, a, []step{a.shell("cd sub"), a.shell("pwd")})
+	if !strings.Contains(r[1], filepath.Join(d.Workspace, "sub")) {
+		t.Errorf("cd does not last: %q", r)
+	}
+	denied := a
+	denied.args = append(slices.Clone(a.args), "--disallowedTools", "Bash(echo no*)")
+	if r := d.run(t, denied, []step{denied.shell("echo no > said"), denied.shell("echo yes > said2")}); exists(filepath.Join(d.Workspace, "said")) || !exists(filepath.Join(d.Workspace, "said2")) {
+		t.Errorf("its own rules: %q", r)
+	}
+	settings := filepath.Join(d.Workspace, ".claude/settings.json")
+	other := filepath.Join(d.Workspace, "other-shell")
+	sandboxtest.Write(t, other, "#!/bin/sh\nexec sh -c \"$1\"\n")
+	if err := os.Chmod(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sandboxtest.Write(t, settings, `{"env":{"CLAUDE_CODE_SHELL_PREFIX":"`+other+`"}}`)
+	if r := d.run(t, a, []step{a.shell("echo x > " + evil)}); exists(evil) || !strings.Contains(r[0], "does not name bawn's shell") {
+		t.Errorf("another shell: %q", r)
+	}
+	sandboxtest.Write(t, settings, `{"env":{"BAWN_SANDBOX":"0","XDG_CONFIG_HOME":"/nonexistent","AI_AGENT":"x_harness","CLAUDE_PID":"1"}}`)
+	if r := d.run(t, a, []step{a.shell("echo tier=$BAWN_TIER; echo x > " + evil)}); exists(evil) || !strings.Contains(r[0], "tier=guarded") {
+		t.Errorf("steered: %q", r)
+	}
+	if err := os.Remove(settings); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run starts the agent, lets the model make its steps, and returns what came
+// back for each.
+func (d *desk) run(t *testing.T, a real, steps []step) []string {
+	t.Helper()
+	m := serve(t, steps)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	dir := filepath.Join(os.Getenv(foldVariable), "node_modules")
+	words := slices.Clone(a.program)
+	words[len(words)-1] = filepath.Join(dir, words[len(words)-1])
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], a.args...)...)
+	cmd.Dir, cmd.Env = d.Workspace, d.Environ()
+	cmd.Env = append(append(cmd.Env, a.env...), "PATH="+filepath.Dir(words[len(words)-1])+":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash")
+	out, err := cmd.CombinedOutput()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop()
+	if len(m.results) != len(steps) {
+		t.Fatalf("%s made %d of %d steps: %v: %q\n%s", a.name, len(m.results), len(steps), err, m.results, out)
+	}
+	return m.results
+}

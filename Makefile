@@ -2,12 +2,12 @@
 # on Debian or Ubuntu).
 export CGO_ENABLED = 0
 
-.PHONY: build test deps vet cross unit suite bench generate
+.PHONY: build test deps vet cross unit suite agents test-agents bench generate
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn
 
-test: deps vet cross unit suite
+test: deps vet cross unit suite agents
 
 deps:
 	scripts/install-test-deps.sh
@@ -15,6 +15,7 @@ deps:
 vet:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
 	go vet ./...
+	go vet -tags agents ./internal/frontend/agenttest
 
 cross:
 	scripts/crossbuild.sh
@@ -32,6 +33,14 @@ unit:
 suite:
 	test -n "$(SUITE)"
 	go test -count=1 -timeout 30m $(SUITE)
+
+# Real agents from npm, as root, in a network namespace with nothing but a model
+# server: the two that are quickest to install and run, and all of them.
+agents:
+	BAWN_TEST_AGENTS=gemini,copilot $(MAKE) test-agents
+
+test-agents:
+	go test -count=1 -timeout 30m -tags agents -run '^TestRealAgents$$' ./internal/frontend/agenttest
 
 bench:
 	go run ./bench

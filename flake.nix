@@ -17,7 +17,7 @@
           src = self;
           subPackages = [ "cmd/bawn" ];
           # The hash of `go mod vendor`; a test keeps it right.
-          vendorHash = "sha256-3VENEbXy3dC5UulstpLESSGa5rIhyh8Z79nhC/N256Y=";
+          vendorHash = "sha256-zYVSAdO4m6++YdfP7HMZQTssoUL1tCVqsDc/aQSBW7s=";
           env.CGO_ENABLED = 0;
           ldflags = [ "-s" "-w" "-X main.version=${self.shortRev or "dev"}" ];
           # They need a kernel that a build sandbox does not have.

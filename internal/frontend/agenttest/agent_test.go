@@ -38,7 +38,7 @@ func newDesk(t *testing.T) *desk {
 			t.Fatal(err)
 		}
 	}
-	return &desk{b, filepath.Join(b.Home, ".local/state/bawn/shims")}
+	return &desk{b, filepath.Join(b.State, "bawn/shims")}
 }
 
 func (d *desk) setUp(t *testing.T, agent string) {
@@ -127,12 +127,6 @@ func TestSetup(t *testing.T) {
 		d.Bawn(t, "setup", agent, "--uninstall").OK(t)
 	}
 	after := tree(t, d.Home)
-	for path := range after {
-		if strings.Contains(path, ".local") {
-			delete(after, path) // bawn's own state: an empty folder with its lock
-		}
-	}
-	delete(after, filepath.Join(d.Home, ".config"))
 	a, _ := json.Marshal(before)
 	b, _ := json.Marshal(after)
 	if !bytes.Equal(a, b) {
@@ -435,5 +429,42 @@ func TestShells(t *testing.T) {
 	}
 	if r := d.Bawn(t, "-c", "echo $BAWN_TIER").OK(t); r.Stdout != "guarded\n" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// T8: a command that a hook changed asks nothing on its terminal: that is the
+// agent's, whose model could type the yes.
+func TestT8_NoQuestionOnAnAgentsTerminal(t *testing.T) {
+	d := newDesk(t)
+	d.setUp(t, "gemini")
+	sandboxtest.Write(t, filepath.Join(d.Home, ".config/bawn/config.toml"), "[sandbox]\nenabled = true\n[permissions]\nask = [\"echo *\"]\n")
+	onTerminal := func(text string) sandboxtest.Result {
+		return d.call(t, d.Workspace, nil, "", "script", "-qec", text, "/dev/null")
+	}
+	const question = "Run this command?"
+	// A person is asked; nobody waits here for the answer.
+	asked := exec.CommandContext(t.Context(), "script", "-qec", "'"+sandboxtest.Binary()+"' run -c 'echo ran'", "/dev/null")
+	asked.Dir, asked.Env = d.Workspace, d.Environ()
+	out, err := asked.StdoutPipe()
+	if err == nil {
+		err = asked.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []byte
+	for buf := make([]byte, 512); !bytes.Contains(seen, []byte(question)); {
+		n, err := out.Read(buf)
+		if seen = append(seen, buf[:n]...); err != nil {
+			t.Fatalf("a person is not asked: %q, %v", seen, err)
+		}
+	}
+	_ = asked.Process.Kill()
+	_ = asked.Wait()
+	text := command(t, d.hook(t, "gemini", hook.Shell, "echo ran").Stdout)
+	for _, text := range []string{text, "'" + d.shims + "/bash' -c 'echo ran'"} {
+		if r := onTerminal(text); strings.Contains(r.Stdout, question) || !strings.Contains(r.Stdout, "nobody to ask") || r.Code != 125 {
+			t.Errorf("%s: %+v", text, r)
+		}
 	}
 }

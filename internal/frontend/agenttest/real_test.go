@@ -30,6 +30,7 @@ type real struct {
 	files   func(t *testing.T, home string) // its settings, before bawn's
 	shell   func(command string) step
 	read    func(path string) step // nil if it has no tool for that
+	write   func(path string) step // for one whose own tools read the project alone
 }
 
 func shellTool(name string) func(string) step {
@@ -62,7 +63,7 @@ func reals() []real {
 			files: func(t *testing.T, home string) {
 				sandboxtest.Write(t, filepath.Join(home, ".gemini/settings.json"), "{\n  // how to log in\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n")
 			},
-			shell: shellTool("run_shell_command"), read: func(p string) step { return step{"read_file", obj{"file_path": p}} },
+			shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
 		},
 		{
 			name: "opencode", pkg: "opencode-linux-" + arch + "@1.18.33",
@@ -126,8 +127,8 @@ func TestRealAgents(t *testing.T) {
 // are not run.
 func install(t *testing.T, dir string, a real) {
 	t.Helper()
-	name := a.pkg[:strings.LastIndex(a.pkg, "@")]
-	if exists(filepath.Join(dir, "node_modules", name)) {
+	dir = filepath.Join(dir, a.name) // npm takes away what it did not put there
+	if exists(filepath.Join(dir, "node_modules")) {
 		return
 	}
 	started := time.Now()
@@ -162,17 +163,21 @@ func inside(t *testing.T, a real) {
 	evil, made := filepath.Join(d.Home, "evil"), filepath.Join(d.Workspace, "made")
 	secret := filepath.Join(d.Home, ".ssh/id_rsa")
 	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + secret)}
+	servers := filepath.Join(d.Workspace, ".mcp.json")
 	if a.read != nil {
 		steps = append(steps, a.read(secret))
+	}
+	if a.write != nil {
+		steps = append(steps, a.write(servers))
 	}
 	// Without bawn the model gets what it asks for: the test can fail.
 	if r := d.run(t, a, steps); !exists(evil) || !strings.Contains(r[0], "tier=") || strings.Contains(r[0], "guarded") || !strings.Contains(r[1], "SECRET") {
 		t.Fatalf("without bawn: %q, %v", r, exists(evil))
-	} else if a.read != nil && !strings.Contains(r[2], "SECRET") && a.name != "gemini" { // its own tools stay in the project
-		t.Errorf("without bawn: %q", r[2])
+	} else if a.read != nil && !strings.Contains(r[2], "SECRET") || a.write != nil && !exists(servers) {
+		t.Errorf("its file tool, without bawn: %q", r[2])
 	}
-	for _, f := range []string{evil, made} {
-		if err := os.Remove(f); err != nil {
+	for _, f := range []string{evil, made, servers} {
+		if err := os.Remove(f); err != nil && (f != servers || a.write != nil) {
 			t.Fatal(err)
 		}
 	}
@@ -185,6 +190,9 @@ func inside(t *testing.T, a real) {
 		t.Errorf("a secret: %q", r[1])
 	}
 	if a.read != nil && (strings.Contains(r[2], "SECRET") || !strings.Contains(r[2], "SSH keys are hidden")) {
+		t.Errorf("its file tool: %q", r[2])
+	}
+	if a.write != nil && (exists(servers) || !strings.Contains(r[2], "write_file is refused")) {
 		t.Errorf("its file tool: %q", r[2])
 	}
 	if a.name == "claude" {
@@ -235,7 +243,7 @@ func (d *desk) run(t *testing.T, a real, steps []step) []string {
 	m := serve(t, steps)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	dir := filepath.Join(os.Getenv(foldVariable), "node_modules")
+	dir := filepath.Join(os.Getenv(foldVariable), a.name, "node_modules")
 	words := slices.Clone(a.program)
 	words[len(words)-1] = filepath.Join(dir, words[len(words)-1])
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], a.args...)...)

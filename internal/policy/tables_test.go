@@ -160,7 +160,7 @@ func TestProtected(t *testing.T) {
 	if len(seen) != len(rules) {
 		t.Error("a name is listed twice")
 	}
-	for _, name := range strings.Fields(".bawn .mcp.json .claude/settings.json .codex .gemini .cursor .opencode .bashrc .profile .zshrc .zshenv") {
+	for _, name := range strings.Fields(".bawn .mcp.json .claude/settings.json .codex .gemini .cursor .opencode .github/hooks .agents/plugins crush.json .crush.json .copilot .bashrc .profile .zshrc .zshenv") {
 		if _, ok := seen["/ws/"+name]; !ok {
 			t.Errorf("%s is not protected", name)
 		}

@@ -262,7 +262,7 @@ func TestC5_ClaudeRules(t *testing.T) {
 	d := newDesk(t)
 	d.setUp(t, "claude")
 	sandboxtest.Write(t, filepath.Join(d.Home, ".config/bawn/config.toml"), "[sandbox]\nenabled = true\n[permissions]\ndeny = [\"git push *\"]\n")
-	if r := d.claude(t, d.Workspace, "shopt -u extglob && eval 'git push origin' < /dev/null && pwd -P >| /tmp/claude-0-cwd"); r.Code != 125 || !strings.Contains(r.Stderr, "git push") {
+	if r := d.claude(t, d.Workspace, fmt.Sprintf("shopt -u extglob && eval 'git push origin' < /dev/null && pwd -P >| /tmp/claude-%xc5-cwd", os.Getpid())); r.Code != 125 || !strings.Contains(r.Stderr, "git push") {
 		t.Errorf("%+v", r)
 	}
 	if r := d.claude(t, d.Workspace, "shopt -u extglob && eval 'echo git pull' < /dev/null"); r.Code != 0 || r.Stdout != "git pull\n" {
@@ -465,6 +465,30 @@ func TestT8_NoQuestionOnAnAgentsTerminal(t *testing.T) {
 	for _, text := range []string{text, "'" + d.shims + "/bash' -c 'echo ran'"} {
 		if r := onTerminal(text); strings.Contains(r.Stdout, question) || !strings.Contains(r.Stdout, "nobody to ask") || r.Code != 125 {
 			t.Errorf("%s: %+v", text, r)
+		}
+	}
+}
+
+// F2: what every agent that can be set up reads in a project cannot be made
+// there by a command; what lies beside it can.
+func TestF2_AgentFiles(t *testing.T) {
+	d := newDesk(t)
+	if err := os.MkdirAll(filepath.Join(d.Workspace, ".github"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for refused, allowed := range map[string]string{
+		".github/hooks/x.json": ".github/workflows/x.yml", ".agents/plugins/x/plugin.json": ".agents/skills/x.md",
+		"crush.json": "crush.toml", ".crush.json": ".crush.txt", ".copilot/hooks/x.json": ".copilots/x", ".cursor/hooks.json": ".cursors",
+		".claude/settings.local.json": ".claude/agents/x.md", ".gemini/settings.json": ".geminirc", ".opencode/plugins/x.js": ".opencodes",
+	} {
+		make := func(name string) string {
+			return "mkdir -p " + filepath.Dir(name) + "; echo x > " + name
+		}
+		if r := d.Sh(t, make(refused)); r.Code == 0 || exists(filepath.Join(d.Workspace, refused)) {
+			t.Errorf("%s: %+v", refused, r)
+		}
+		if r := d.Sh(t, make(allowed)); r.Code != 0 || !exists(filepath.Join(d.Workspace, allowed)) {
+			t.Errorf("%s: %+v", allowed, r)
 		}
 	}
 }

@@ -209,7 +209,7 @@ func agents() []Agent {
 		},
 		{
 			Name: "cursor", event: "hook_event_name", events: []string{"preToolUse", "PreToolUse"},
-			tool: "tool_name", input: "tool_input", dirs: []string{"cwd", "workspace_roots"}, Project: "CURSOR_PROJECT_DIR",
+			tool: "tool_name", input: "tool_input", dirs: []string{"workspace_roots", "cwd"},
 			tools: map[string]tool{
 				"Shell": on(Shell, "command"),
 				"Read":  on(Read, "file_path", "path", "target_file"), "Write": on(Write, "file_path", "path", "target_file"),

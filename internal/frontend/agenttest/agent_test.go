@@ -492,3 +492,21 @@ func TestF2_AgentFiles(t *testing.T) {
 		}
 	}
 }
+
+// A bawn that commands of the project could exchange for another is not set
+// up: the agent would run that outside.
+func TestSetupOfAReplaceableProgram(t *testing.T) {
+	d := newDesk(t)
+	data, err := os.ReadFile(sandboxtest.Binary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(d.Workspace, "bawn")
+	if err := os.WriteFile(mine, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := d.call(t, d.Workspace, nil, "", mine, "setup", "claude"); r.Code != 125 || !strings.Contains(r.Stderr, "may write it") || exists(filepath.Join(d.Home, ".claude")) {
+		t.Errorf("%+v", r)
+	}
+	d.setUp(t, "claude")
+}

@@ -61,6 +61,8 @@ type Config struct {
 
 	Network NetworkConfig
 	Guard   bool // Protected lists names that do not exist yet, too
+	// MacOS is set on macOS, where nothing is mounted; nil is Linux.
+	MacOS *MacOS
 
 	// Writes narrows what is writable in the workspace, AddDirs and GitDirs.
 	Writes WriteNames
@@ -321,7 +323,7 @@ func checkFolder(kind, dir string, c Config) error {
 	if kind != "workspace" {
 		pick = "name a folder inside it that holds no secrets"
 	}
-	if why := tooWide(dir, c.Homes); why != "" {
+	if why := c.tooWide(dir); why != "" {
 		return refuse(why, pick)
 	}
 	inCache := c.InCache(dir) // the secrets inside a cache are masked
@@ -353,8 +355,8 @@ func OwnPlace(dir string) bool {
 }
 
 // tooWide says why a folder may never be writable, whatever it holds.
-func tooWide(dir string, homes []string) string {
-	for _, h := range homes {
+func (c Config) tooWide(dir string) string {
+	for _, h := range c.Homes {
 		if dir == h {
 			return "it is a home folder, which holds credentials and start-up files"
 		}
@@ -369,10 +371,17 @@ func tooWide(dir string, homes []string) string {
 	case "/", "/tmp", "/var/tmp", "/var", "/usr", "/etc", "/opt", "/srv", "/bin", "/sbin", "/lib", "/home":
 		return "it is shared by the whole system; make a folder in it"
 	}
+	if c.MacOS != nil && c.MacOS.wide(dir) {
+		return "it is shared by the whole system; make a folder in it"
+	}
 	return ""
 }
 
-func (c Config) rules() []PathRule {
+// systemRules are those for the places that every sandbox has.
+func (c Config) systemRules() []PathRule {
+	if c.MacOS != nil {
+		return c.MacOS.rules(c.Temp, c.TempOrigin)
+	}
 	fixed := FixedRule
 	write, temp := Private, "the sandbox has its own temp folder, empty at the start"
 	if c.Temp == HostTemp {
@@ -396,6 +405,12 @@ func (c Config) rules() []PathRule {
 	if c.RunUser != "" {
 		rs = append(rs, fixed(c.RunUser, Private, "run", "the sandbox has its own runtime folder"))
 	}
+	return rs
+}
+
+func (c Config) rules() []PathRule {
+	fixed := FixedRule
+	rs := c.systemRules()
 	for _, h := range c.Homes {
 		home := PathRule{Path: h, Access: ReadOnly, kind: kindHome}
 		if !c.CacheAccess() { // where --add-dir lifts nothing
@@ -426,7 +441,7 @@ func (c Config) rules() []PathRule {
 	if c.CacheAccess() {
 		for _, r := range c.Caches {
 			// A variable may name any folder as a cache.
-			if tooWide(r.Path, c.Homes) == "" && !hidden.holds(r.Path) && !c.asFolder(r) {
+			if c.tooWide(r.Path) == "" && !hidden.holds(r.Path) && !c.asFolder(r) {
 				rs = append(rs, r)
 			}
 		}

@@ -79,6 +79,8 @@ func (k *client) serveRequest() bool {
 	k.SetReadDeadline(time.Time{})
 	method, target, minor, err := requestLine(h.line)
 	switch {
+	case !k.knows(h):
+		err = errSecret
 	case err != nil:
 	case method == "CONNECT":
 		k.via = ViaConnect

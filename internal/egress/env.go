@@ -11,9 +11,15 @@ import "net/netip"
 // (Python's httpx) fail at start when a variable has a SOCKS address. Java
 // reads no variable but JAVA_TOOL_OPTIONS, and then says so on standard error
 // each time: it is left to transparent mode.
-func Env(addr netip.AddrPort) []string {
+//
+// A secret that is not empty is Options.Secret, in the form that clients send
+// without being asked.
+func Env(addr netip.AddrPort, secret string) []string {
 	const direct = "localhost,127.0.0.1,::1"
 	http := "http://" + addr.String()
+	if secret != "" {
+		http = "http://" + secretUser + ":" + secret + "@" + addr.String()
+	}
 	env := make([]string, 0, 13)
 	for _, v := range [][3]string{
 		{"HTTP_PROXY", "http_proxy", http},

@@ -40,6 +40,10 @@ type Options struct {
 	// for callers that serve many. May be nil.
 	Who    func(Event) (task, pid int, command string)
 	Limits Limits
+	// Secret, if there is one, is the password that every client of Serve must
+	// give, by Basic or SOCKS5: for a listener that others than the sandbox
+	// can reach. Env hands it to the command.
+	Secret string
 }
 
 // DeniedError is a refused connection.

@@ -13,7 +13,7 @@ import (
 )
 
 var reasons = map[int]string{
-	400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed", 408: "Request Timeout", 417: "Expectation Failed",
+	400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed", 407: "Proxy Authentication Required", 408: "Request Timeout", 417: "Expectation Failed",
 	431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
 	504: "Gateway Timeout", 505: "HTTP Version Not Supported",
 }
@@ -67,8 +67,11 @@ func (p *Proxy) refuse(c net.Conn, s *slot, err error, noBody bool) {
 		return
 	}
 	var fields []field
-	if status == 405 {
+	switch status {
+	case 405:
 		fields = []field{{"Allow", "CONNECT, GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"}}
+	case 407:
+		fields = []field{{"Proxy-Authenticate", `Basic realm="bawn"`}}
 	}
 	b := answer(status, Line(err.Error(), maxReason), fields)
 	if noBody {

@@ -80,8 +80,7 @@ func parseSOCKS(b []byte) (policy.Connect, error) {
 
 func socksReply(code byte) string { return string([]byte{5, code, 0, 1, 0, 0, 0, 0, 0, 0}) }
 
-// socks5 serves one SOCKS5 client. No authentication: who can connect is
-// inside.
+// socks5 serves one SOCKS5 client.
 func (k *client) socks5() {
 	n, err := k.until(socksGreeting)
 	if err != nil {
@@ -89,11 +88,7 @@ func (k *client) socks5() {
 	}
 	methods := bytes.Clone(k.buffered()[2:n])
 	k.take(n)
-	if bytes.IndexByte(methods, 0) < 0 {
-		k.answerSOCKS("\x05\xff")
-		return
-	}
-	if _, err := k.Conn.Write([]byte{5, 0}); err != nil {
+	if !k.login(methods) {
 		return
 	}
 	n, err = k.until(socksRequest)

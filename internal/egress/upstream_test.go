@@ -202,7 +202,7 @@ func TestUpstreamThatHangs(t *testing.T) {
 }
 
 func TestEnv(t *testing.T) {
-	got := Env(netip.MustParseAddrPort("127.0.0.1:3128"))
+	got := Env(netip.MustParseAddrPort("127.0.0.1:3128"), "")
 	for _, want := range []string{
 		"HTTP_PROXY=http://127.0.0.1:3128", "http_proxy=http://127.0.0.1:3128", "HTTPS_PROXY=http://127.0.0.1:3128", "https_proxy=http://127.0.0.1:3128",
 		"ALL_PROXY=http://127.0.0.1:3128", "all_proxy=http://127.0.0.1:3128", "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1",

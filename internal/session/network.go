@@ -32,6 +32,11 @@ type Egress struct {
 	Publish []Publish
 	// ProxyOnly asks for no transparent mode: the launcher cannot make it.
 	ProxyOnly bool
+	// Secret, if it is not empty, says that commands share the host's loopback
+	// (macOS): the egress listens there, at a port of its own, and this is the
+	// password that tells the run's clients from everybody else's. The sandbox
+	// is asked for no network, and without one its loopback is closed.
+	Secret string
 	// Notice tells a person what they do not get; it may be nil.
 	Notice func(line string)
 	// Record is told of every decision about the network, allowed ones too,
@@ -126,19 +131,36 @@ func (e *Egress) open(p policy.Policy, ask *questions) (*network, error) {
 		limits.Conns = max(1, limits.Conns/2)
 		n.publish.max = limits.Conns
 	}
+	if e.Secret != "" {
+		if n.inside = (sandbox.Network{}); len(e.Publish) > 0 {
+			return nil, &policy.RefusedError{
+				What: "--publish", Why: "here the command's loopback is the host's own: what listens there can be reached already", Lift: "leave it out",
+			}
+		}
+	}
 	if p.HasNetwork() {
 		local, err := localPorts(p.Network().LocalPorts())
 		if err != nil {
 			return nil, err
 		}
-		n.inside.Transparent, n.inside.Local = !e.ProxyOnly, local
+		if e.Secret == "" {
+			n.inside.Transparent, n.inside.Local = !e.ProxyOnly, local
+		}
 		n.proxy = egress.New(egress.Options{
-			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits,
+			Decide: n.decide, CheckAddr: p.Network().DecideAddr, Upstream: e.Upstream, Record: n.record, Who: n.who, Limits: limits, Secret: e.Secret,
 		})
 	} else {
 		n.proxy = egress.Closed(p.NoNetwork(), egress.Options{Record: n.record, Who: n.who, Limits: limits})
 	}
-	n.set = egress.Env(netip.MustParseAddrPort(sandbox.ProxyAddr))
+	addr := netip.MustParseAddrPort(sandbox.ProxyAddr)
+	if e.Secret != "" && p.HasNetwork() {
+		var err error
+		if addr, err = n.listen(); err != nil {
+			n.close()
+			return nil, err
+		}
+	}
+	n.set = egress.Env(addr, e.Secret)
 	if !p.HasNetwork() && len(e.Publish) > 0 {
 		return nil, &policy.RefusedError{
 			What: "--publish", Why: p.NoNetwork().Text + ", and a published port is a way in and out", Lift: p.NoNetwork().Lift,
@@ -151,6 +173,16 @@ func (e *Egress) open(p policy.Policy, ask *questions) (*network, error) {
 		}
 	}
 	return n, nil
+}
+
+// listen serves on the host's loopback.
+func (n *network) listen() (netip.AddrPort, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("the egress cannot listen: %w", err)
+	}
+	n.goServe(func() error { return n.proxy.Serve(l) })
+	return l.Addr().(*net.TCPAddr).AddrPort(), nil
 }
 
 // openFiles are the limits of an egress for as many files as this process may

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -71,6 +69,9 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if c.Tier == policy.Open {
 		return c, in.host, nil
 	}
+	if err := in.macOS(&c, r); err != nil {
+		return c, in.host, err
+	}
 	if c.Profile == policy.ScratchProfile && in.kind("/tmp") != KindDir {
 		return c, in.host, &policy.RefusedError{What: "the scratch profile", Why: "its folder lies in /tmp, which is no folder here", Lift: "make /tmp a folder"}
 	}
@@ -82,8 +83,10 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
 		return c, in.host, err
 	}
+	c.Hidden = onDisk(c.Hidden)
 	if len(c.Homes) > 0 {
-		c.Caches = in.caches(policy.Caches(c.Homes[0], in.getenv, r.Caches), slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
+		caches := onDisk(append(policy.Caches(c.Homes[0], in.getenv, r.Caches), macCaches(c.Homes[0])...))
+		c.Caches = in.caches(caches, slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
 		in.listToMissing(c.Caches, c.Homes)
 	}
 	if c.CacheAccess() {
@@ -146,6 +149,9 @@ func realFolder(kind, dir string) (string, error) {
 	case !st.IsDir():
 		return "", refuse("not a folder")
 	}
+	if real, err = diskPath(real); err != nil {
+		return "", refuse(err.Error())
+	}
 	return real, nil
 }
 
@@ -159,6 +165,9 @@ func (in *inspector) homes() []string {
 			return
 		}
 		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			real, err = diskPath(real)
+		}
 		if err != nil || real == "/" || policy.OwnPlace(real) {
 			return
 		}
@@ -172,30 +181,14 @@ func (in *inspector) homes() []string {
 		}
 	}
 	add(in.getenv("HOME"))
-	add(passwdHome(os.Getuid()))
+	add(systemHome(os.Getuid()))
 	return out
-}
-
-// passwdHome reads uid's home from /etc/passwd; "" if it is not there.
-func passwdHome(uid int) string {
-	f, err := os.Open("/etc/passwd")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	want := strconv.Itoa(uid)
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if field := strings.Split(sc.Text(), ":"); len(field) >= 7 && field[2] == want {
-			return field[5]
-		}
-	}
-	return ""
 }
 
 // hidden lists the credential places by every path they have: as named, and
 // where links on the way, or the entry itself, lead.
 func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error) {
-	rules := policy.Credentials(homes, in.getenv)
+	rules := append(policy.Credentials(homes, in.getenv), macCredentials(homes)...)
 	for _, path := range r.Own {
 		rules = append(rules, policy.OwnRule(path))
 	}

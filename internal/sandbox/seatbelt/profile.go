@@ -175,31 +175,7 @@ func (w *writer) hidden() {
 			w.rule("deny", access, w.inside(outer, r.Path))
 			continue
 		}
-		for _, path := range w.onDisk(r.Path) {
-			w.rule("deny", access, tree(path))
-			w.rule("allow", "file-read-metadata", literal(path))
-		}
+		w.rule("deny", access, tree(r.Path))
+		w.rule("allow", "file-read-metadata", literal(r.Path))
 	}
-}
-
-// onDisk is path and, where the disk does not tell case apart, the spellings
-// that its folders have: rules are held against what is on the disk.
-func (w *writer) onDisk(path string) []string {
-	out := []string{path}
-	dir := policy.Parent(path)
-	if dir == "/" {
-		return out
-	}
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	for _, d := range w.onDisk(dir) {
-		if d != dir {
-			out = append(out, d+"/"+name)
-		}
-		for _, e := range w.host.Dirs[d] {
-			if e.Name != name && strings.EqualFold(e.Name, name) {
-				out = append(out, d+"/"+e.Name)
-			}
-		}
-	}
-	return out
 }

@@ -31,7 +31,7 @@ func newMachine(tier policy.Tier) *machine {
 		Tier: tier, Workspace: ws, Homes: []string{home}, Guard: true,
 		MacOS:  &policy.MacOS{Temp: temp, Cache: "/private/var/folders/ab/xyz/C"},
 		Hidden: append(policy.Credentials([]string{home}, noEnv), policy.MacCredentials([]string{home})...),
-		Caches: append(policy.Caches(home, noEnv), policy.MacCaches(home)...),
+		Caches: append(policy.Caches(home, noEnv, policy.SharedCaches), policy.MacCaches(home)...),
 	}}
 	m.protect(ws)
 	for _, path := range []string{
@@ -42,7 +42,6 @@ func newMachine(tier policy.Tier) *machine {
 		m.host.Control = append(m.host.Control, path)
 	}
 	m.host.Pins = []string{ws + "/.git", ws + "/.git/modules", ws + "/.git/modules/sub", ws + "/.git/worktrees", ws + "/.git/worktrees/wt"}
-	m.host.Dirs = map[string][]sandbox.Entry{home: {{Name: ".SSH", Kind: sandbox.KindDir}, {Name: "proj", Kind: sandbox.KindDir}}}
 	return m
 }
 
@@ -211,7 +210,6 @@ func TestF4_A149_Credentials(t *testing.T) {
 		}
 	}
 	check(t, []pair{
-		{"a spelling that the disk has", b.read(home + "/.SSH/id_ed25519"), false},
 		{"that it exists may be seen", b.stat(home + "/.ssh"), true},
 		{"what it holds may not", b.stat(home + "/.ssh/id_ed25519"), false},
 		{"the second name of the disk", b.read("/System/Volumes/Data/Users/dev/.ssh/id_ed25519"), false},

@@ -5,6 +5,10 @@ package policy
 // real paths.
 type MacOS struct{ Temp, Cache string }
 
+// MacOS are the folders of the system that the policy was made for; empty
+// elsewhere.
+func (p Policy) MacOS() MacOS { return p.macOS }
+
 // rules are those for the system's own places. Nothing can be mounted there,
 // so the host's folders are seen as they are: a run gets a temporary folder of
 // its own beside them.

@@ -92,6 +92,7 @@ type Policy struct {
 	profile   Profile
 	lifted    []string
 	open      []string // Config.Unprotected
+	macOS     MacOS
 	warnings  []string
 }
 
@@ -231,6 +232,9 @@ func New(c Config) (Policy, error) {
 		guard: c.Guard, profile: c.Profile, warnings: left, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected),
 		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
 		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
+	}
+	if c.MacOS != nil {
+		p.macOS = *c.MacOS
 	}
 	if c.Tier > Open {
 		return Policy{}, fmt.Errorf("unknown tier %d", c.Tier)

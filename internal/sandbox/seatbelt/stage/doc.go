@@ -1,0 +1,3 @@
+// Package stage runs inside a macOS sandbox, before the command; elsewhere it
+// is empty.
+package stage

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"os"
 	"sync"
 
-	"bawn/internal/approval"
-	"bawn/internal/config"
-	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
@@ -64,92 +59,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	p, host, out := d.policy, d.host, d.out
-	if err := f.report.check(p); err != nil {
-		return fail(err)
-	}
-	if out.Place != session.Inside {
-		return f.refused(out.Decision)
-	}
-	if code, ok := f.consented(d.asker, out, p); !ok {
-		return code
-	}
-	way, err := f.egress(s)
-	if err != nil {
-		return fail(err)
-	}
-	if way != nil {
-		way.ProxyOnly = launcher == linux.Bwrap
-	}
-	if !f.quiet {
-		s.notices(append(p.Warnings(), host.Warnings...))
-		if out.Stays.ID != "" {
-			warn("in the sandbox: %s", out.Stays.Text)
-		}
-	}
-	if f.log != nil {
-		if err := f.log.start(f.command, p, "sandbox"); err != nil {
-			return fail(err)
-		}
-		if way != nil {
-			way.Record = f.log.connection
-		}
-	}
-	res, err := session.Run(context.Background(), session.Options{
-		Policy: p, Host: host,
-		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: tty, Exchange: f.exchange},
-		Backend:    backend(f, launcher, early),
-		Egress:     way,
-		Named:      f.log.named,
-		Ask:        d.hosts,
-		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
-		Stdio:      stdio,
-		Foreground: true,
-	})
-	f.log.end(res, err)
-	if err != nil {
-		return fail(err)
-	}
-	f.tell(res, denialsOf(res), &res.Code)
-	printUnheld(res)
-	if !f.quiet {
-		tellLost(res.Lost)
-	}
-	if !f.quiet && res.Code != 0 {
-		printDenials(res)
-		printUnreached(res)
-	}
-	if !f.quiet && (res.Code != 0 || session.IsTerminal(os.Stderr)) {
-		printWatched(res)
-	}
-	if res.Reason != "" {
-		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
-	}
-	return res.Code
-}
-
-// decided is what becomes of one run, and what it was decided by.
-type decided struct {
-	policy  policy.Policy
-	host    sandbox.Host
-	asker   approval.Asker
-	hosts   approval.Asker // who answers about hosts while it runs; nil is nobody
-	out     session.Outcome
-	program *program // of a command that runs outside
-}
-
-func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decided, error) {
-	d := new(decided)
-	var err error
-	if d.policy, d.host, err = s.settle(canGuard(f, s)); err != nil {
-		return nil, err
-	}
-	var canAsk bool
-	if d.asker, canAsk = f.asker(); canAsk && session.CanAsk(stdio, tty) {
-		d.hosts = d.asker
-	}
-	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil))
-	return d, nil
+	return f.runInside(s, d, args, inside{stdio, tty, backend(f, launcher, early), func(e *session.Egress) { e.ProxyOnly = launcher == linux.Bwrap }})
 }
 
 // bwrapArgs are bubblewrap's arguments for a run under the policy.
@@ -174,32 +84,6 @@ func canGuard(f *runFlags, s *settings) bool {
 		return false
 	}
 	return true
-}
-
-// egress is the run's way to the network. The host's own environment, or the
-// user's settings, say whether another proxy lies on it.
-func (f *runFlags) egress(s *settings) (*session.Egress, error) {
-	if f.noEgress {
-		if len(f.publish) > 0 {
-			return nil, &policy.RefusedError{What: "--publish", Why: "with --no-egress the command has no network", Lift: "leave out one of them"}
-		}
-		return nil, nil
-	}
-	e := &session.Egress{Publish: f.publish}
-	if !f.quiet {
-		e.Notice = func(line string) { warn("%s", line) }
-	}
-	var err error
-	switch _, how, url := s.config.Egress(); how {
-	case config.UpstreamEnv:
-		e.Upstream, err = egress.UpstreamFromEnv(os.Getenv)
-	case config.UpstreamURL:
-		e.Upstream, err = egress.UpstreamAt(url, s.config.Items("sandbox.proxy.upstream")[0].Origin.String())
-	}
-	if err != nil {
-		return nil, &policy.RefusedError{What: "the host's proxy setting", Why: err.Error(), Lift: "mend it, or unset it"}
-	}
-	return e, nil
 }
 
 // backend is the boundary that was asked for; --allow-weaker adds what to do

@@ -1,10 +1,8 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package main
 
 import (
-	"errors"
-	"fmt"
 	"runtime"
 
 	"bawn/internal/policy"
@@ -13,28 +11,9 @@ import (
 	"bawn/internal/session/launch"
 )
 
-// checkLauncher takes the names that Linux has, so that one script serves
-// everywhere; nothing is launched here.
-func checkLauncher(v string) error {
-	switch v {
-	case "auto", "native", "bwrap":
-		return nil
-	}
-	return fmt.Errorf("unknown launcher %q: it is auto, native or bwrap", v)
-}
-
 func unavailableHint() string { return sandbox.NoBackendHint(runtime.GOOS) }
 
-func bwrapArgs(policy.Policy, sandbox.Host, []string) ([]string, error) {
-	return nil, errors.New("bubblewrap is for Linux")
-}
-
 func guardWorks() bool { return false }
-
-// program is what would run outside a sandbox: there is none to leave.
-type program struct{}
-
-func (*program) close() {}
 
 // decide says what becomes of the command, as runSandboxed does.
 func (f *runFlags) decide(facts launch.Facts) (session.Outcome, *program) {

@@ -6,8 +6,6 @@ func NoBackend(goos string) *Unavailable {
 	switch goos {
 	case "windows":
 		return &Unavailable{Mechanism: "windows", Reason: "Windows has no boundary that bawn can use"}
-	case "darwin":
-		return &Unavailable{Mechanism: "macOS", Reason: "the macOS backend is not built yet in this version"}
 	}
 	return &Unavailable{Mechanism: goos, Reason: "there is no backend for this system"}
 }

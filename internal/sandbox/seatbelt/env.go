@@ -16,9 +16,10 @@ func environment(env []string, p policy.Policy, base string, set []string) []str
 	if base != "" {
 		temp := p.MacOS().Temp + "/" + base + "/"
 		over = append(over, "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp, "TEMPDIR="+temp,
-			// confstr, and with it mktemp and Foundation, ignores TMPDIR; zsh
-			// keeps what stands in a here-document by this.
-			"DIRHELPER_USER_DIR_SUFFIX="+base, "TMPPREFIX="+temp+"zsh")
+			// confstr ignores TMPDIR, and with it mktemp and Foundation; so do
+			// zsh with what stands in a here-document, and the programs that
+			// /usr/bin/git and clang stand for.
+			"DIRHELPER_USER_DIR_SUFFIX="+base, "TMPPREFIX="+temp+"zsh", "xcrun_db="+temp+"xcrun_db", "CLANG_MODULE_CACHE_PATH="+temp+"clang")
 	}
 next:
 	for _, e := range env {

@@ -111,10 +111,12 @@ func (w *writer) check() error {
 // folders opens what is writable and closes what lies in it, outer places
 // before inner ones.
 func (w *writer) folders() {
-	w.section("writable places, and what is closed in them")
+	w.section("temporary folders: its own, not those of other runs")
 	for _, d := range w.run.Temp {
-		w.rule("allow", writing, tree(d))
+		w.rule("deny", access, regex(exact(policy.Parent(d))+"/bawn-[^/]+"+below))
+		w.rule("allow", access, tree(d))
 	}
+	w.section("writable places, and what is closed in them")
 	for _, r := range w.table.Rules() {
 		if r.Path == "/" || policy.Inside(r.Path, "/dev") {
 			continue

@@ -427,6 +427,7 @@ func TestB33_TemporaryFolders(t *testing.T) {
 		{"tmp = host", host.write(temp + "/tmp.Ab12"), true}, {"/tmp, tmp = host", host.write("/private/tmp/x"), true},
 		{"git names there", host.write("/private/tmp/x/.git/hooks/y"), false},
 		{"own, moved", b.move(own, ws+"/t", folder), false},
+		{"own, read", b.read(own + "/x"), true}, {"another run's", b.read(temp + "/bawn-2/x"), false}, {"another program's", b.read(temp + "/other"), true},
 	})
 }
 

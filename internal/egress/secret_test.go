@@ -32,7 +32,7 @@ func TestSecret(t *testing.T) {
 		for _, login := range []string{"", basic("bawn:s3cre"), basic("bawn:s3cret2"), basic("other:s3cret"), basic("s3cret"), basic(""), "Proxy-Authorization: Basic %%\r\n", "Proxy-Authorization: Bearer s3cret\r\n", "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("bawn:s3cret")) + "\r\n", basic("bawn:s3cret") + basic("bawn:s3cret")} {
 			got := w.raw(request + login + "\r\n")
 			if !strings.HasPrefix(got, "HTTP/1.1 407 ") || !strings.Contains(got, "\r\nProxy-Authenticate: Basic realm=\"bawn\"\r\n") || strings.Contains(got, "s3cret") {
-				t.Errorf("%q %q: %q", request, login, got)
+				t.Fatalf("%q %q: %q", request, login, got) // each further one would wait out its time
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestSecretBySOCKS(t *testing.T) {
 		{"another version", append([]byte{5, 1, 2}, append([]byte{5}, login("bawn", "s3cret")[1:]...)...), "\x05\x02\x01\x01"},
 	} {
 		if got := w.raw(string(c.sent)); got != c.reply {
-			t.Errorf("%s: %q, want %q", c.what, got, c.reply)
+			t.Fatalf("%s: %q, want %q", c.what, got, c.reply)
 		}
 	}
 	if len(w.resolved()) > 0 {

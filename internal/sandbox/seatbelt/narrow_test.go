@@ -33,6 +33,7 @@ func TestF9_Install(t *testing.T) {
 		{"manifest", b.write(ws + "/package.json"), false},
 		{"git", b.write(ws + "/.git/index"), false},
 		{"git, dependencies", b.write(ws + "/.git/node_modules/x"), false},
+		{"git of a nested repository", b.write(ws + "/sub/.git/node_modules/x"), false},
 		{"hooks of a dependency", b.write(ws + "/node_modules/x/.git/hooks/y"), false},
 		{"on the way", b.mkdir(ws + "/a"), true},
 		{"the listed one", b.write(ws + "/a/b/x"), true},

@@ -269,6 +269,9 @@ func TestF2_A53_A67_A149_GitNames(t *testing.T) {
 	}
 	check(t, []pair{
 		{"a module that is not there", b.mkdir(ws + "/.git/modules/evil"), false},
+		{"one of a repository that nobody knows", b.mkdir(ws + "/nested/.git/modules/evil"), false},
+		{"in another case", b.mkdir(ws + "/nested/.git/MODULES/evil"), false},
+		{"its working trees", b.mkdir(ws + "/nested/.git/worktrees/evil"), false},
 		{"moved there", b.move(ws+"/x", ws+"/.git/modules/evil", folder), false},
 		{"a known module moved away", b.move(ws+"/.git/modules/sub", ws+"/m", folder), false},
 		{"its config", b.write(ws + "/.git/modules/sub/config"), false},

@@ -143,8 +143,16 @@ func TestGolden(t *testing.T) {
 		"hosttemp": func() *machine { m := newMachine(policy.Guarded); m.config.Temp = policy.HostTemp; return m },
 		"install":  installing,
 	}
-	for name, m := range machines {
-		text, path := m().text(t), "testdata/"+name+".sb"
+	for name, make := range machines {
+		// Few credentials and caches, so that a person can read the whole.
+		m := make()
+		m.config.Hidden = slices.DeleteFunc(m.config.Hidden, func(r policy.PathRule) bool {
+			return !slices.Contains([]string{home + "/.ssh", home + "/.netrc", home + "/Library/Keychains", home + "/.cache/huggingface/token"}, r.Path)
+		})
+		m.config.Caches = slices.DeleteFunc(m.config.Caches, func(r policy.PathRule) bool {
+			return !slices.Contains([]string{home + "/.cache", home + "/.npm", home + "/go/pkg/mod"}, r.Path)
+		})
+		text, path := m.text(t), "testdata/"+name+".sb"
 		if *update {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				t.Fatal(err)

@@ -94,7 +94,7 @@ func (p *process) folders(b Backend, spec sandbox.Spec) (Run, []string, error) {
 	if b.Policy.Temp() == policy.HostTemp {
 		return Run{}, environment(spec.Env, b.Policy, "", nil), nil
 	}
-	temp, err := os.MkdirTemp(mac.Temp, "bawn-")
+	temp, err := os.MkdirTemp(mac.Temp, "bawn-run-")
 	if err != nil {
 		return Run{}, nil, fmt.Errorf("make a temporary folder: %w", err)
 	}

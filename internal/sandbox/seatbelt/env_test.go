@@ -16,8 +16,8 @@ func TestB49_B33_Environment(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"PATH=" + home + "/.docker/bin:/usr/bin:" + home + "/bin:" + home + "/.op/:", "TMPDIR=/var/folders/ab/xyz/T/", "LANG=C", "X=PATH"}
-	got := environment(env, p, "bawn-1", []string{"LANG=de"})
-	for _, want := range []string{"PATH=/usr/bin:" + home + "/bin:", "TMPDIR=" + own + "/", "DIRHELPER_USER_DIR_SUFFIX=bawn-1", "LANG=de", "X=PATH"} {
+	got := environment(env, p, "bawn-run-1", []string{"LANG=de"})
+	for _, want := range []string{"PATH=/usr/bin:" + home + "/bin:", "TMPDIR=" + own + "/", "DIRHELPER_USER_DIR_SUFFIX=bawn-run-1", "LANG=de", "X=PATH"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not in %q", want, got)
 		}

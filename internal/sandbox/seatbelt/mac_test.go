@@ -198,10 +198,9 @@ func TestMacProcess(t *testing.T) {
 			t.Errorf("process %s is left", f)
 		}
 	}
-	left, _ := filepath.Glob(filepath.Dir(strings.TrimSuffix(os.Getenv("TMPDIR"), "/")) + "/*/bawn-*")
-	for _, path := range left {
-		if !strings.Contains(path, "bawn-doctor-") {
-			t.Errorf("%s is left", path)
+	for _, pattern := range []string{"bawn-run-*", "bawn-profile-*"} {
+		if left, _ := filepath.Glob(filepath.Dir(strings.TrimSuffix(os.Getenv("TMPDIR"), "/")) + "/*/" + pattern); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (w *writer) check() error {
 func (w *writer) folders() {
 	w.section("temporary folders: its own, not those of other runs")
 	for _, d := range w.run.Temp {
-		w.rule("deny", access, regex(exact(policy.Parent(d))+"/bawn-[^/]+"+below))
+		w.rule("deny", access, regex(exact(policy.Parent(d))+"/bawn-(run|profile)-[^/]+"+below))
 		w.rule("allow", access, tree(d))
 	}
 	w.section("writable places, and what is closed in them")

@@ -15,7 +15,7 @@ const (
 	home = "/Users/dev"
 	ws   = home + "/proj"
 	temp = "/private/var/folders/ab/xyz/T"
-	own  = temp + "/bawn-1"
+	own  = temp + "/bawn-run-1"
 )
 
 // machine is a Mac written by hand, with a repository that has a submodule and
@@ -438,7 +438,7 @@ func TestB33_TemporaryFolders(t *testing.T) {
 		{"tmp = host", host.write(temp + "/tmp.Ab12"), true}, {"/tmp, tmp = host", host.write("/private/tmp/x"), true},
 		{"git names there", host.write("/private/tmp/x/.git/hooks/y"), false},
 		{"own, moved", b.move(own, ws+"/t", folder), false},
-		{"own, read", b.read(own + "/x"), true}, {"another run's", b.read(temp + "/bawn-2/x"), false}, {"another program's", b.read(temp + "/other"), true},
+		{"own, read", b.read(own + "/x"), true}, {"another run's", b.read(temp + "/bawn-run-2/x"), false}, {"its profile", b.read(temp + "/bawn-profile-2/profile.sb"), false}, {"another program's", b.read(temp + "/bawn-other"), true},
 	})
 }
 

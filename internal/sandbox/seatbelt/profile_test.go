@@ -144,13 +144,16 @@ func TestGolden(t *testing.T) {
 		"install":  installing,
 	}
 	for name, make := range machines {
-		// Few credentials and caches, so that a person can read the whole.
+		// Few names of each table, so that a person can read the whole.
 		m := make()
 		m.config.Hidden = slices.DeleteFunc(m.config.Hidden, func(r policy.PathRule) bool {
 			return !slices.Contains([]string{home + "/.ssh", home + "/.netrc", home + "/Library/Keychains", home + "/.cache/huggingface/token"}, r.Path)
 		})
 		m.config.Caches = slices.DeleteFunc(m.config.Caches, func(r policy.PathRule) bool {
 			return !slices.Contains([]string{home + "/.cache", home + "/.npm", home + "/go/pkg/mod"}, r.Path)
+		})
+		m.config.Protected = slices.DeleteFunc(m.config.Protected, func(r policy.PathRule) bool {
+			return !strings.Contains(r.Path, "/.git/") && r.Path != ws+"/.bashrc" && r.Path != ws+"/.claude/settings.json"
 		})
 		text, path := m.text(t), "testdata/"+name+".sb"
 		if *update {

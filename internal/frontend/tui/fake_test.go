@@ -162,7 +162,14 @@ func (f *frame) draw(c *clock) {
 func (f *frame) show() {
 	f.View()
 	f.Update(drawnMsg(f.guard.id))
-	f.Update(tea.CursorPositionMsg{})
+	f.places(len(f.guard.asked))
+}
+
+// places answers the first n that the terminal was asked for.
+func (f *frame) places(n int) {
+	for _, p := range f.guard.asked[:n] {
+		f.Update(tea.CursorPositionMsg(p))
+	}
 }
 
 // keyNames are what tests press.

@@ -1,17 +1,20 @@
 package tui
 
 import (
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // A key counts as an answer only if its question was on the screen before it
 // was pressed. How long a terminal takes to show what was written, over a slow
-// line perhaps, only the terminal knows: so it is asked for the place of its
-// cursor, and what it answers stands in the input behind every key that was
-// pressed before. From then on no key may come for a while: whoever is typing
-// something else answers nothing.
+// line perhaps, only the terminal knows: so it is asked where its cursor is, and
+// what it answers stands in the input behind every key that was pressed before.
+// From then on no key may come for a while: whoever is typing something else
+// answers nothing.
 
 const (
 	// quiet is that while.
@@ -24,10 +27,16 @@ const (
 	mute = 2 * time.Second
 )
 
+// places are those at which the terminal is asked where its cursor is. They are
+// drawn by lot: answers to what a command asked before, which a slow terminal
+// gives now, are not taken for those to this question.
+type places [4]tea.Position
+
 // guard is about the question on the screen. The zero value lets nothing pass.
 type guard struct {
 	id    int       // of the question, as the guard counts them
-	asked bool      // the terminal was asked
+	asked places    // the terminal was asked for
+	got   places    // what it answered last
 	shown bool      // it answered, at
 	at    time.Time // then, or when a key came too early
 	open  bool
@@ -61,16 +70,30 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case drawnMsg:
 		if int(msg) == g.id {
-			g.asked = true
 			late := muteMsg(msg)
-			return tea.Batch(tea.RequestCursorPosition, tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
+			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
 		}
 	case tea.CursorPositionMsg:
-		f.seen(g.asked)
+		copy(g.got[:], g.got[1:])
+		g.got[len(g.got)-1] = tea.Position(msg)
+		f.seen(g.asked != places{} && g.got == g.asked)
 	case muteMsg:
 		f.seen(int(msg) == g.id)
 	}
 	return nil
+}
+
+// askPlaces draws the places, none in the first row, where an answer looks like
+// a key, and returns what asks for them.
+func (f *frame) askPlaces() string {
+	var b strings.Builder
+	b.WriteString(ansi.SaveCursor)
+	for i := range f.guard.asked {
+		p := tea.Position{X: rand.IntN(max(f.w, 1)), Y: 1 + rand.IntN(max(f.h-1, 1))}
+		f.guard.asked[i] = p
+		b.WriteString(ansi.CursorPosition(p.X+1, p.Y+1) + ansi.RequestCursorPositionReport)
+	}
+	return b.String() + ansi.RestoreCursor
 }
 
 func (f *frame) seen(ok bool) {

@@ -136,7 +136,8 @@ func TestKeysBeforeTheQuestionDoNotCount(t *testing.T) {
 // Only the terminal's answer to the guard's own question counts, and the lack
 // of one after a while; not what was asked about an earlier question.
 func TestWhatCountsAsShown(t *testing.T) {
-	cursor := tea.CursorPositionMsg{}
+	type answers int // to so many of the guard's questions
+	cursor, all := tea.CursorPositionMsg{X: 4, Y: 5}, answers(len(places{}))
 	for name, tt := range map[string]struct {
 		msgs []tea.Msg
 		want bool
@@ -144,9 +145,11 @@ func TestWhatCountsAsShown(t *testing.T) {
 		"nothing":                {nil, false},
 		"an answer to others":    {[]tea.Msg{cursor}, false},
 		"drawn":                  {[]tea.Msg{drawnMsg(2)}, false},
-		"an earlier one drawn":   {[]tea.Msg{drawnMsg(1), cursor}, false},
+		"an earlier one drawn":   {[]tea.Msg{drawnMsg(1), all}, false},
+		"a command's answers":    {[]tea.Msg{drawnMsg(2), cursor, cursor, cursor, cursor}, false},
+		"some of the answers":    {[]tea.Msg{drawnMsg(2), all - 1}, false},
 		"an earlier one's time":  {[]tea.Msg{drawnMsg(2), muteMsg(1)}, false},
-		"drawn, answered":        {[]tea.Msg{drawnMsg(2), cursor}, true},
+		"drawn, answered":        {[]tea.Msg{drawnMsg(2), cursor, all}, true},
 		"drawn, without answers": {[]tea.Msg{drawnMsg(2), muteMsg(2)}, true},
 	} {
 		s, c := withQuestions(t, exampleQuestion(1)), &clock{noon}
@@ -154,7 +157,11 @@ func TestWhatCountsAsShown(t *testing.T) {
 		s.st.Questions = []session.Question{exampleQuestion(2)}
 		f.Update(changed{})
 		for _, m := range tt.msgs {
-			f.Update(m)
+			if n, ok := m.(answers); ok {
+				f.places(int(n))
+			} else {
+				f.Update(m)
+			}
 		}
 		c.t = c.t.Add(time.Hour)
 		f.View()

@@ -167,9 +167,13 @@ type queue struct {
 	closed bool
 }
 
-// maxTyped is how much may wait; then the keyboard waits, and answers of the
-// terminal are lost.
-const maxTyped = 1 << 20
+// maxTyped is how much may wait; then the keyboard waits. From maxAnswers on
+// answers are lost: else a command that asks on and reads nothing would take
+// the keyboard, with the keys that are bawn's.
+const (
+	maxTyped   = 1 << 20
+	maxAnswers = 64 << 10
+)
 
 func newQueue() *queue {
 	q := &queue{}
@@ -187,13 +191,20 @@ func (q *queue) put(b []byte) {
 	q.add(b)
 }
 
-// offer adds b if there is room.
+// offer adds an answer if there is room.
 func (q *queue) offer(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.buf) <= maxTyped {
+	if len(q.buf) <= maxAnswers {
 		q.add(b)
 	}
+}
+
+// takesAnswers reports whether there is room for one.
+func (q *queue) takesAnswers() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.buf) <= maxAnswers
 }
 
 func (q *queue) add(b []byte) {

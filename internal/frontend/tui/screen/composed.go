@@ -18,6 +18,7 @@ type emulator struct {
 // newEmulator sends what the emulator answers to answer.
 func (s *Screen) newEmulator() *emulator {
 	e := &emulator{vt: vt.NewEmulator(s.scan.cols, s.scan.rows)}
+	e.vt.SetScrollbackSize(1) // none is off: 10,000 wide lines are 1 GB that nobody sees
 	c := s.cmd.Load()
 	// The emulator waits until its answers are read.
 	s.start(func() {

@@ -195,11 +195,11 @@ func (s *Screen) handle(c *command, event uv.Event) bool {
 		return c == nil
 	case uv.MultiEvent: // F3 with a modifier, or the answer where the cursor is
 		if c != nil && c.takeAnswer() {
-			return false
+			return !c.keys.takesAnswers()
 		}
 		return len(e) == 0 || s.handle(c, e[0])
 	default: // an answer of the terminal: only to who asked
-		return c == nil || !c.takeAnswer()
+		return c == nil || !c.takeAnswer() || !c.keys.takesAnswers()
 	}
 }
 

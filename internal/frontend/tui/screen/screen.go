@@ -150,6 +150,9 @@ func (s *Screen) Close() error {
 	s.change.Broadcast()
 	s.mu.Unlock()
 	s.keys.close()
+	if c := s.cmd.Load(); c != nil {
+		c.keys.close() // the keyboard may wait for a command that reads nothing
+	}
 	_ = s.quit.Close()
 	s.signals.close()
 	s.owned.Wait()

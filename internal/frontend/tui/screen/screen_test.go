@@ -230,6 +230,87 @@ func TestAnswersGoToWhoAsked(t *testing.T) {
 	}
 }
 
+// A command that asks on and reads nothing does not take the keyboard, whoever
+// gives the answers: bawn, the emulator or the terminal.
+func TestAnswersDoNotTakeTheKeyboard(t *testing.T) {
+	for name, ask := range map[string][2]string{"bawn": {"", `\033[18t`}, "emulator": {`\033[?1049h`, `\033[6n`}, "terminal": {"", `\033[6n`}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, 60, 12)
+			keys := make(chan string, 64)
+			s := h.open(Options{Key: func(e uv.KeyPressEvent) bool {
+				keys <- e.String()
+				return e.String() == "alt+s"
+			}})
+			r := h.run(s, 1, "sh", "-c", `stty raw -echo; printf '`+ask[0]+`'; yes "$(printf '`+ask[1]+`')" | head -n 250000 | tr -d '\n'; printf '\033[?1049l\r\nasked'; exec sleep 600`)
+			h.waitFor("asked")
+			typed := make(chan struct{})
+			go func() {
+				h.master.WriteString("x")
+				<-typed
+				h.master.WriteString("\x1bs")
+			}()
+			for _, want := range []string{"x", "alt+s"} {
+				select {
+				case k := <-keys:
+					if k != want {
+						t.Fatalf("%q", k)
+					}
+					if k == "x" {
+						close(typed)
+					}
+				case <-time.After(patience):
+					t.Fatalf("%s does not arrive", want)
+				}
+			}
+			r.Process.Kill()
+			_ = r.end()
+		})
+	}
+}
+
+// Nor does what is pasted into such a command keep the screen from its end.
+func TestCloseWithMuchTyped(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	h.run(s, 1, "sh", "-c", `stty raw -echo; echo ready; exec sleep 600`)
+	h.waitFor("ready")
+	c := s.cmd.Load()
+	go h.master.WriteString(strings.Repeat("x", 3<<20))
+	for full := false; !full; time.Sleep(time.Millisecond) {
+		c.keys.mu.Lock()
+		full = len(c.keys.buf) > maxTyped
+		c.keys.mu.Unlock()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		c.keys.close()
+		t.Fatal("the screen does not close")
+	}
+}
+
+// What scrolls out of the emulator is kept nowhere.
+func TestComposedKeepsNoLines(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	r := h.run(s, 1, "sh", "-c", `printf '\033[?1049h'; seq 3000; printf up; read x`)
+	h.wait("the last line", func(lines []string) bool { return lines[10] == "up" })
+	s.mu.Lock()
+	if n := s.emu.vt.ScrollbackLen(); n > 1 {
+		t.Errorf("%d lines", n)
+	}
+	s.mu.Unlock()
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // setAll changes all that a program changes in a terminal.
 const setAll = `printf '\033[?1;1002;1006;2004h\033[?25l\033[>1u\033[>4;2m\033=\033[4h\033[2;5r\033(0\033[31mx'`
 

@@ -361,6 +361,8 @@ func (t *task) end(code int, reason string) {
 		}
 		list, _ := t.denied.list()
 		t.client.Event(ev, list)
+		// Megabytes that the client chose, and that nobody needs any more.
+		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}
 	s.watchers.tell()
 	if s.ask == nil {

@@ -685,6 +685,29 @@ func TestClientsTier(t *testing.T) {
 	}
 }
 
+// What a client sent, megabytes perhaps, goes with its command.
+func TestClientsCommandIsForgotten(t *testing.T) {
+	b := &stub{}
+	s := open(t, testSetup(t, b))
+	words := []string{"x", strings.Repeat("é", 1<<20)}
+	c := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Environ: words, Event: func(sandbox.Event, []Denial) {}}
+	if _, err := s.Serve(Start{Args: words, Kind: Attached}, c); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitStarts(t, 1)
+	if got := b.specs[0].Args; !slices.Equal(got, words) {
+		t.Errorf("it runs with %d words", len(got)) // the twin
+	}
+	b.process(0).exit(0)
+	if st := await(t, s, "the end", running(0)); len(st.Tasks[0].Command) > maxShown+3 || !strings.HasPrefix(st.Tasks[0].Command, "x ") {
+		t.Errorf("%d bytes are shown", len(st.Tasks[0].Command))
+	}
+	s.work.Wait()
+	if one := s.tasks[0]; one.start.Args != nil || one.start.Text != "" || one.client.Environ != nil {
+		t.Error("its words are kept")
+	}
+}
+
 // Stop is SIGTERM, then SIGKILL.
 func TestStopTwice(t *testing.T) {
 	b := &stub{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	// maxKept of how many the output is.
 	maxEnded = 256
 	maxKept  = 16
+	// maxShown is how much of a client's command is remembered and shown, in
+	// bytes; a question about it has all of it.
+	maxShown = 4 << 10
 )
 
 // Client is a process that a command of the session stands for: bawn run in
@@ -88,7 +92,8 @@ func (s *Session) Start(c Start) (int, error) {
 	return s.begin(c, nil, false)
 }
 
-// Serve runs a command for a client. It does not wait for it.
+// Serve runs a command for a client, in a folder that is real. It does not wait
+// for it.
 func (s *Session) Serve(c Start, client Client) (int, error) {
 	if c.Kind != Attached && c.Kind != Inner {
 		return 0, fmt.Errorf("a command of kind %d has no client", c.Kind)
@@ -108,15 +113,21 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 		if !filepath.IsAbs(c.Dir) {
 			c.Dir = filepath.Join(dir, c.Dir)
 		}
-		real, err := filepath.EvalSymlinks(c.Dir)
-		if err != nil {
-			return 0, fmt.Errorf("working folder %q: %w", c.Dir, err)
+		dir = c.Dir
+		if client == nil { // a client's is checked: resolved again it may be another
+			real, err := filepath.EvalSymlinks(dir)
+			if err != nil {
+				return 0, fmt.Errorf("working folder %q: %w", dir, err)
+			}
+			dir = real
 		}
-		dir = real
 	}
 	c.Dir = dir
 	t := &task{s: s, start: c, client: client, outside: outside}
 	t.info = Task{Kind: c.Kind, Command: t.command().String(), Dir: dir, Started: time.Now()}
+	if client != nil && len(t.info.Command) > maxShown {
+		t.info.Command = strings.ToValidUTF8(t.info.Command[:maxShown], "") + "..."
+	}
 	if c.Kind == Background && c.Terminal == nil {
 		var err error
 		if t.out, err = newOutput(s.setup.Folder); err != nil {

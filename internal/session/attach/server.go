@@ -33,9 +33,10 @@ type Door struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	room   chan struct{}
+	guests chan struct{} // the room of all inner doors together
 }
 
-// maxClients bounds who is served at once.
+// maxClients bounds who is served at once: each may hold a request and threads.
 const maxClients = 256
 
 // Open makes the session's socket in the first of the folders that serves.
@@ -53,6 +54,7 @@ func Open(folders []string, s *session.Session) (*Door, error) {
 		_ = unix.Unlinkat(dir.fd, s.ID()+suffix, 0)
 		dir.close()
 	}}
+	d.room, d.guests = make(chan struct{}, maxClients), make(chan struct{}, maxClients)
 	if err := d.serve(os.NewFile(uintptr(fd), "session")); err != nil {
 		d.done()
 		return nil, err
@@ -71,7 +73,7 @@ func (d *Door) inner(dir folder, of session.Sibling) (path string, shown, end fu
 		return "", nil, nil, err
 	}
 	forget := sync.OnceFunc(func() { _ = unix.Unlinkat(dir.fd, name, 0) })
-	one := &Door{s: d.s, kind: session.Inner, within: d.within, most: of, done: forget}
+	one := &Door{s: d.s, kind: session.Inner, within: d.within, most: of, done: forget, room: d.guests}
 	if err := one.serve(os.NewFile(uintptr(fd), "inner")); err != nil {
 		forget()
 		return "", nil, nil, err
@@ -89,7 +91,7 @@ func (d *Door) serve(f *os.File) error {
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 	}
-	d.l, d.room = l, make(chan struct{}, maxClients)
+	d.l = l
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.work.Go(d.accept)
 	return nil
@@ -170,8 +172,8 @@ func (d *Door) client(w *wire) {
 		_ = w.send(msgRefused, []byte("the request cannot be understood: is the session of another version?"))
 		return
 	}
-	dir, err := filepath.EvalSymlinks(r.Dir)
-	if err != nil || !policy.Inside(dir, d.within) {
+	dir, ok := d.folder(r.Dir)
+	if !ok {
 		_ = w.send(msgOther, nil)
 		return
 	}
@@ -211,6 +213,25 @@ func (d *Door) client(w *wire) {
 	d.listen(w, id)
 	d.s.Kill(id)
 	<-ended
+}
+
+// folder resolves a client's working folder; it is one of this session's or
+// none. For a client inside it has no links: following them would tell it which
+// folders there are outside.
+func (d *Door) folder(path string) (real string, ok bool) {
+	if d.kind != session.Inner {
+		real, err := filepath.EvalSymlinks(path)
+		return real, err == nil && policy.Inside(real, d.within)
+	}
+	if !policy.IsClean(path) || !policy.Inside(path, d.within) {
+		return "", false
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return "", false
+	}
+	unix.Close(fd)
+	return path, true
 }
 
 // listen takes a client's messages until it is gone.

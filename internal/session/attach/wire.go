@@ -39,7 +39,9 @@ func wireOf(fd int) (*wire, error) {
 	return &wire{c: u}, nil
 }
 
-// send writes a message, with descriptors beside its first byte.
+// send writes a message, with descriptors beside its first byte. An end that
+// does not read is turned away: a part of a message may be written, and to wait
+// for it again with each would hold up the end of the session.
 func (w *wire) send(kind byte, body []byte, files ...*os.File) error {
 	b := make([]byte, 4, 5+len(body))
 	binary.BigEndian.PutUint32(b, uint32(1+len(body)))
@@ -58,6 +60,9 @@ func (w *wire) send(kind byte, body []byte, files ...*os.File) error {
 	n, _, err := w.c.WriteMsgUnix(b, rights, nil)
 	if err == nil && n < len(b) {
 		_, err = w.c.Write(b[n:])
+	}
+	if err != nil {
+		w.c.Close()
 	}
 	return err
 }

@@ -29,7 +29,9 @@ type app struct {
 	tty  *os.File
 	scr  *screen.Screen // nil in plain form while no command runs
 	todo chan func()
-	ctx  context.Context
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 
 	only   []string // the one command of the session; it ends with it
 	code   int      // its exit code
@@ -64,14 +66,25 @@ func run(ctx context.Context, s Session, tty *os.File, o Options, only []string)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx, only: only}
-	err = a.run(cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx, cancel: cancel, only: only}
+	err = a.run()
 	return a.code, err
 }
 
-func (a *app) run(cancel func()) error {
+// hangup ends the session, and the page that is on the screen.
+func (a *app) hangup() { a.cancel(ErrHungUp) }
+
+// ended is why the context did.
+func (a *app) ended() error {
+	if err := context.Cause(a.ctx); errors.Is(err, ErrHungUp) {
+		return err
+	}
+	return a.ctx.Err()
+}
+
+func (a *app) run() error {
 	s, o, tty, ctx := a.s, a.o, a.tty, a.ctx
 	if o.Plain {
 		return a.runPlain()
@@ -82,7 +95,7 @@ func (a *app) run(cancel func()) error {
 		Key: a.commandKey, Idle: a.idleKey,
 		Paste:   func(text string) { a.post(func() { a.line.insert(text); a.draw() }) },
 		Resized: func(cols int) { a.post(func() { a.cols = cols; a.draw() }) },
-		Hangup:  func() { a.post(func() { a.err, a.quit = ErrHungUp, true }) },
+		Hangup:  a.hangup,
 	})
 	if err != nil {
 		return fmt.Errorf("open the session's screen: %w", err)
@@ -112,10 +125,10 @@ func (a *app) run(cancel func()) error {
 			a.note = ""
 			a.draw()
 		case <-ctx.Done():
-			a.err, a.quit = ctx.Err(), true
+			a.err, a.quit = a.ended(), true
 		}
 	}
-	cancel() // nobody takes what is posted any more
+	a.cancel(nil) // nobody takes what is posted any more
 	if err := scr.Close(); a.err == nil && err != nil {
 		a.err = err
 	}

@@ -238,3 +238,22 @@ func TestAppHangup(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 }
+
+// A hang-up ends the session from under a question too.
+func TestAppHangupDuringAQuestion(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := newRunning(t)
+	end := onTerminal(t, term, s, testOptions(&clock{noon}))
+	waitFor(t, term, "guarded")
+	s.change(func() { s.st.Questions = []session.Question{exampleQuestion(7)} })
+	waitFor(t, term, "wants to connect")
+	if err := unix.Kill(os.Getpid(), unix.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != ErrHungUp {
+		t.Errorf("ended with %v", err)
+	}
+	if log := s.logged(); log != "" {
+		t.Errorf("answered: %s", log)
+	}
+}

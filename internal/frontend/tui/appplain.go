@@ -53,7 +53,7 @@ func (a *app) runPlain() error {
 func (a *app) beginPlain(changes <-chan struct{}, begin func()) (err error) {
 	a.scr, err = screen.Open(a.tty, screen.Options{
 		Plain: true, Key: a.commandKey,
-		Hangup: func() { a.post(func() { a.err, a.quit = ErrHungUp, true }) },
+		Hangup: a.hangup,
 	})
 	if err != nil {
 		return fmt.Errorf("open the session's screen: %w", err)
@@ -70,7 +70,7 @@ func (a *app) beginPlain(changes <-chan struct{}, begin func()) (err error) {
 		case line := <-a.o.Notices:
 			a.notice(line)
 		case <-a.ctx.Done():
-			a.err, a.quit = a.ctx.Err(), true
+			a.err, a.quit = a.ended(), true
 		}
 	}
 	scr := a.scr

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,9 @@ type app struct {
 	cols   int
 	note   string
 	noted  *time.Timer
-	task   int // that has the screen, 0 for none
-	asked  int // the newest question that was shown
+	task   int  // that has the screen, 0 for none
+	asked  int  // the newest question that was shown, or put off
+	later  bool // some were put off: those that come join them, or a command that asks on keeps a person from ending it
 	cloned bool
 	err    error
 	quit   bool
@@ -244,6 +246,7 @@ func (a *app) submit(line string) {
 }
 
 func (a *app) start(line string) {
+	a.later = false
 	text, alone := strings.CutPrefix(line, "!")
 	if text = strings.TrimSpace(text); text == "" {
 		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
@@ -337,6 +340,9 @@ func (a *app) page(p Page) {
 	}
 	note, err := Show(a.ctx, p, a.s, IO{a.tty, a.tty}, a.o)
 	resume()
+	if p == QuestionsPage && !a.o.Plain {
+		a.later = slices.ContainsFunc(a.s.State().Questions, func(q session.Question) bool { return q.ID <= a.asked })
+	}
 	if err != nil && a.ctx.Err() == nil {
 		a.complain(err)
 	}
@@ -357,13 +363,13 @@ func (a *app) update() {
 			}
 		}
 	}
-	newest := 0
+	was := a.asked
 	for _, q := range st.Questions {
-		newest = max(newest, q.ID)
+		a.asked = max(a.asked, q.ID)
 	}
+	a.later = a.later && len(st.Questions) > 0
 	switch {
-	case newest > a.asked:
-		a.asked = newest
+	case a.asked > was && !a.later:
 		a.page(QuestionsPage)
 	case st.FreshClone && !a.cloned:
 		a.cloned = true

@@ -257,3 +257,59 @@ func TestAppHangupDuringAQuestion(t *testing.T) {
 		t.Errorf("answered: %s", log)
 	}
 }
+
+// A command that asks on does not keep a person from typing: what comes after
+// "later" joins what waits, until a command is started.
+func TestAppQuestionsPutOff(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := newRunning(t)
+	o := testOptions(&clock{noon})
+	o.Now = time.Now
+	end := onTerminal(t, term, s, o)
+	waitFor(t, term, "guarded")
+	ask := func(ids ...int) {
+		s.change(func() {
+			s.st.Questions = nil
+			for _, id := range ids {
+				q := exampleQuestion(id)
+				q.Deadline = time.Now().Add(5 * time.Minute)
+				s.st.Questions = append(s.st.Questions, q)
+			}
+		})
+	}
+	later := func(n int) {
+		t.Helper()
+		over := func(s string) bool { return !term.AltScreen() && strings.Contains(last(s), fmt.Sprint(n)+" question") }
+		for range 40 {
+			typed(t, term, "\t")
+			if _, err := term.Wait(500*time.Millisecond, over); err == nil {
+				return
+			}
+		}
+		t.Fatalf("it is not put off:\n%s", term.Text())
+	}
+	ask(1)
+	waitFor(t, term, "wants to connect")
+	later(1)
+	for n := 2; n <= 4; n++ {
+		ask([]int{1, 2, 3, 4}[:n]...)
+		waitUntil(t, term, "the bar counts it", func(s string) bool { return strings.Contains(last(s), fmt.Sprint(n)+" questions") })
+	}
+	typed(t, term, "/questions\r")
+	waitFor(t, term, "Question 1 of 4")
+	later(4)
+	typed(t, term, "echo here\r")
+	waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(s, "\nhere\n") && !strings.Contains(last(s), "running") })
+	ask(1, 2, 3, 4, 5)
+	waitFor(t, term, "Question 1 of 5")
+	later(5)
+	ask() // all over: the next is shown again
+	waitUntil(t, term, "none", func(s string) bool { return !strings.Contains(last(s), "question") })
+	ask(6)
+	waitFor(t, term, "wants to connect")
+	later(1)
+	typed(t, term, "/quit\r")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}

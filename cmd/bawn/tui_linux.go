@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/frontend/tui"
@@ -79,8 +81,10 @@ func (f *runFlags) onScreen(only []string) int {
 		_ = end()
 		return fail(err)
 	}
+	end = sync.OnceValue(end)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	defer hangUp(end)()
 	code := 0
 	if only == nil {
 		err = tui.Run(ctx, s, os.Stdin, o)
@@ -99,6 +103,32 @@ func (f *runFlags) onScreen(only []string) int {
 		return fail(err)
 	}
 	return code
+}
+
+// hangUp sees to it that a hang-up ends the session, and not this process
+// before it: the screen is told by the terminal itself, and a prompt that reads
+// a line by the end of the file. Whoever hears of it in neither way has two
+// seconds.
+func hangUp(end func() error) (stop func()) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return func() {}
+	}
+	hup, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hup, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-hup:
+		case <-done:
+			return
+		}
+		select {
+		case <-done:
+		case <-time.After(2 * time.Second):
+			_ = end()
+			os.Exit(128 + int(syscall.SIGHUP))
+		}
+	}()
+	return func() { close(done) }
 }
 
 func (f *runFlags) screenOptions(s *session.Session, notices <-chan string) (tui.Options, error) {

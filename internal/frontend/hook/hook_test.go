@@ -114,7 +114,7 @@ func TestF8_FileTools(t *testing.T) {
 		{Write, ws + "/d", ws + "/.claude/settings.json", "settings"},
 		{Search, ws, home, "lies below it"},
 		{Search, "/usr/share", home + "/.ssh", "SSH keys"},
-		{Fetch, "https://registry.npmjs.org/left-pad", "http://169.254.169.254/latest", "169.254.169.254"},
+		{Fetch, "https://packages.npmjs.org/left-pad", "http://169.254.169.254/latest", "169.254.169.254"},
 		{Fetch, "https://github.com", "https://127.0.0.1:8080/", "127.0.0.1"},
 	} {
 		each(t, func(t *testing.T, a *Agent) {

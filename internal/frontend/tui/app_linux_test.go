@@ -165,7 +165,7 @@ func TestAppKeysOfACommand(t *testing.T) {
 	typed(t, term, "\x1c")
 	waitUntil(t, term, "the letters", func(s string) bool { return strings.Contains(last(s), "n network") })
 	typed(t, term, "n")
-	waitFor(t, term, "registry.npmjs.org") // the page
+	waitFor(t, term, "packages.npmjs.org") // the page
 	typed(t, term, "\x1b")
 	waitUntil(t, term, "the command again", func(s string) bool { return !term.AltScreen() && strings.Contains(s, "ready") })
 	typed(t, term, "\x1c\x1cb")

@@ -247,9 +247,9 @@ func exampleSession(t testing.TB) *fake {
 			},
 		},
 		conns: []session.Connection{
-			{ID: 1, Time: noon.Add(-80 * time.Second), Host: "registry.npmjs.org", Port: 443, Via: "CONNECT", Decision: allow, Task: 1, PID: 70, Command: "npm ci", Ended: true, Duration: 1234 * time.Millisecond, Up: 2048, Down: 3_400_000},
+			{ID: 1, Time: noon.Add(-80 * time.Second), Host: "packages.npmjs.org", Port: 443, Via: "CONNECT", Decision: allow, Task: 1, PID: 70, Command: "npm ci", Ended: true, Duration: 1234 * time.Millisecond, Up: 2048, Down: 3_400_000},
 			{ID: 2, Time: noon.Add(-45 * time.Second), Host: "tracker.example", Port: 443, Via: "CONNECT", Decision: deny, Task: 2, PID: 81, Command: "node", Ended: true},
-			{ID: 3, Time: noon.Add(-12 * time.Second), Host: "registry.npmjs.org", Port: 443, Via: "CONNECT", Decision: allow, Task: 2, PID: 81, Command: "node", Up: 12},
+			{ID: 3, Time: noon.Add(-12 * time.Second), Host: "packages.npmjs.org", Port: 443, Via: "CONNECT", Decision: allow, Task: 2, PID: 81, Command: "node", Up: 12},
 			{ID: 4, Time: noon.Add(-3 * time.Second), Host: "github.com", Port: 22, Via: "TCP", Decision: allow, Task: 2, PID: 90, Command: "ssh", Ended: true, Err: "connection refused"},
 		},
 		denials: []session.Denial{

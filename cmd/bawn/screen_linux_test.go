@@ -55,14 +55,15 @@ func types(t *testing.T, term *vterm.Terminal, keys string) {
 	}
 }
 
-// answers presses a key until the screen shows what comes of it: one that comes
-// too soon after the question does not count.
-func answers(t *testing.T, term *vterm.Terminal, key, want string) {
+// answers presses a key while the screen shows page, until that is gone: one that
+// comes too soon after a question does not count, and one too many would be
+// the input line's.
+func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
 	t.Helper()
 	for range 100 {
 		types(t, term, key)
-		if _, err := term.Wait(time.Second, func(text string) bool { return strings.Contains(text, want) }); err == nil {
-			return
+		if _, err := term.Wait(time.Second, func(text string) bool { return !strings.Contains(text, page) }); err == nil {
+			break
 		}
 	}
 	shows(t, term, want)
@@ -98,7 +99,7 @@ func TestT3_T4_T9_Session(t *testing.T) {
 	shows(t, term, "AIRLOCK")
 	types(t, term, "\x1bs") // to open, which is asked about
 	shows(t, term, "Switch sandbox to open?")
-	answers(t, term, "n", "> ")
+	answers(t, term, "Switch sandbox to open?", "n", "> ")
 	shows(t, term, "airlock")
 	types(t, term, "/quit\r")
 	if code := quits(t, cmd); code != 0 {
@@ -124,7 +125,7 @@ func TestN7_QuestionOnTheScreen(t *testing.T) {
 	shows(t, term, "0 allowed")
 	types(t, term, "h=unlisted.example; curl -sS https://$h; echo ended $?\r")
 	shows(t, term, "bawn asks", "unlisted.example:443", "host:unlisted")
-	answers(t, term, "\x1b", "ended 56")
+	answers(t, term, "bawn asks", "\x1b", "ended 56")
 	shows(t, term, "1 denied", "exit 0") // until then keys are the command's
 	types(t, term, "\x04")
 	if code := quits(t, cmd); code != 0 {
@@ -143,7 +144,7 @@ func TestWrap(t *testing.T) {
 	types(t, term, "words\r")
 	// What an agent starts is asked about, unless the mode or a rule says else.
 	shows(t, term, "bawn asks", "no rule is about sh")
-	answers(t, term, "y", "got words")
+	answers(t, term, "bawn asks", "y", "got words")
 	if code := quits(t, cmd); code != 7 {
 		t.Errorf("exit %d", code)
 	}

@@ -224,11 +224,13 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 	defer ended()
 	// Locked: who stops it now means the command, and not the start.
 	t.mu.Lock()
+	entered := net.begin()
 	p, err := b.Start(spec, stdio)
 	if err == nil {
 		t.p = p
 		net.enter(p, t.source())
 	}
+	entered()
 	t.mu.Unlock()
 	if err != nil {
 		return 125, err.Error()

@@ -63,8 +63,9 @@ type network struct {
 	serving sync.WaitGroup
 	closing atomic.Bool
 
-	mu      sync.RWMutex // held while a process is looked through
-	members []member
+	mu       sync.RWMutex // held while a process is looked through
+	members  []member
+	starting sync.RWMutex // read by commands that start and have not entered
 }
 
 // member is a sandbox whose processes use the network.
@@ -93,8 +94,28 @@ func (n *network) leave(p sandbox.Process) {
 	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.Process == p })
 }
 
-// find looks for the process with this end of a connection.
+// begin is called before a command is started that enters: it may connect
+// before it has. done is called when it has entered, or failed to start.
+func (n *network) begin() (done func()) {
+	if n == nil {
+		return func() {}
+	}
+	n.starting.RLock()
+	return n.starting.RUnlock
+}
+
+// find looks for the process with this end of a connection, once more when
+// those that were about to enter have done so.
 func (n *network) find(peer netip.AddrPort) source {
+	if s := n.look(peer); s.pid != 0 {
+		return s
+	}
+	n.starting.Lock()
+	n.starting.Unlock()
+	return n.look(peer)
+}
+
+func (n *network) look(peer netip.AddrPort) source {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, m := range n.members {

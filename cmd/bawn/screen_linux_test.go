@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +46,18 @@ func shows(t *testing.T, term *vterm.Terminal, want ...string) {
 	})
 	if err != nil {
 		t.Fatalf("%q: %v on\n%s", want, err, text)
+	}
+}
+
+// idle waits until the input line is there again: what is typed before is the
+// command's, and an exit code on the bar may be of the command before.
+func idle(t *testing.T, term *vterm.Terminal) {
+	t.Helper()
+	text, err := term.Wait(sandboxtest.Limit/5, func(text string) bool {
+		return slices.Contains(strings.Split(strings.ReplaceAll(text, " ", ""), "\n"), ">")
+	})
+	if err != nil {
+		t.Fatalf("no input line: %v on\n%s", err, text)
 	}
 }
 
@@ -91,12 +104,15 @@ func TestT3_T4_T9_Session(t *testing.T) {
 	shows(t, term, "guarded", "0 allowed")
 	types(t, term, "cd; cat .ssh/id; cd - >/dev/null; echo mark > /tmp/m; echo in > file\r")
 	shows(t, term, "Permission denied", "exit 0")
+	idle(t, term)
 	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
 	shows(t, term, "mark", "GUARDED", "exit 0")
+	idle(t, term)
 	types(t, term, "\x1bs")
 	shows(t, term, "Sandbox: airlock (new commands)")
 	types(t, term, "cat /tmp/m; echo $BAWN_TIER | tr a-z A-Z\r")
 	shows(t, term, "AIRLOCK")
+	idle(t, term)
 	types(t, term, "\x1bs") // to open, which is asked about
 	shows(t, term, "Switch sandbox to open?")
 	answers(t, term, "Switch sandbox to open?", "n", "> ")
@@ -126,7 +142,8 @@ func TestN7_QuestionOnTheScreen(t *testing.T) {
 	types(t, term, "h=unlisted.example; curl -sS https://$h; echo ended $?\r")
 	shows(t, term, "bawn asks", "unlisted.example:443", "host:unlisted")
 	answers(t, term, "bawn asks", "\x1b", "ended 56")
-	shows(t, term, "1 denied", "exit 0") // until then keys are the command's
+	shows(t, term, "1 denied", "exit 0")
+	idle(t, term)
 	types(t, term, "\x04")
 	if code := quits(t, cmd); code != 0 {
 		t.Errorf("exit %d", code)

@@ -38,18 +38,19 @@ func main() {
 		return
 	}
 	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
-	srt := flag.String("srt", "", "path of sandbox-runtime's srt, to compare the network with")
+	srt := flag.String("srt", "", "path of sandbox-runtime's srt, which is to be compared")
+	codex := flag.String("codex", "", "path of the codex program, whose sandbox is to be compared")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
-	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, work or screen")
+	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, work, screen or peers")
 	pairs := flag.Int("pairs", 7, "interleaved pairs of each row of the name guard")
 	flag.Parse()
-	if err := run(*runs, *pairs, *long, *srt, *only); err != nil {
+	if err := run(*runs, *pairs, *long, *srt, *codex, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(runs, pairs int, long bool, srt, only string) error {
+func run(runs, pairs int, long bool, srt, codex, only string) error {
 	base := ""
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
@@ -83,6 +84,7 @@ func run(runs, pairs int, long bool, srt, only string) error {
 		{"names", true, func() error { return b.names(pairs) }},
 		{"work", true, b.work},
 		{"screen", false, screenRows},
+		{"peers", true, func() error { return b.peers(runs/4, srt, codex) }},
 	} {
 		if only != "" && only != s.name || only == "" && s.long && !long {
 			continue

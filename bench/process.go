@@ -21,35 +21,12 @@ import (
 func (b *bench) memory() error {
 	home := filepath.Join(b.dir, "home")
 	ws := filepath.Join(home, "src", "project")
-	cmd := exec.Command(b.bawn, "run", "--launcher", "native", "--", "/bin/sh", "-c", "echo ready; read x")
-	cmd.Dir, cmd.Env = ws, environ(home, ws)
-	in, err := cmd.StdinPipe()
+	total, err := waitingPSS([]string{b.bawn, "run", "--launcher", "native", "--"}, ws, environ(home, ws))
 	if err != nil {
 		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer cmd.Wait()
-	defer in.Close()
-	if _, err := out.Read(make([]byte, 16)); err != nil {
-		return err
-	}
-	pids := tree(cmd.Process.Pid)
-	total := 0.0
-	for _, pid := range pids {
-		kb, err := pss(pid)
-		if err != nil {
-			return err
-		}
-		total += kb / 1024
 	}
 	fmt.Printf("\nMemory\n")
-	verdict(fmt.Sprintf("PSS of the whole tree (%d processes): %.1f MB", len(pids), total), total <= 15, "at most 15 MB")
+	verdict(fmt.Sprintf("PSS of the whole tree: %.1f MB", total), total <= 15, "at most 15 MB")
 	return nil
 }
 

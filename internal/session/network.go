@@ -110,9 +110,15 @@ func (n *network) find(peer netip.AddrPort) source {
 	if s := n.look(peer); s.pid != 0 {
 		return s
 	}
-	n.starting.Lock()
-	n.starting.Unlock()
+	n.entered()
 	return n.look(peer)
+}
+
+// entered waits until the commands that have begun to start have entered, or
+// failed to start: until nobody reads the lock.
+func (n *network) entered() {
+	n.starting.Lock()
+	defer n.starting.Unlock()
 }
 
 func (n *network) look(peer netip.AddrPort) source {

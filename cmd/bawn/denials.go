@@ -68,22 +68,23 @@ func tellLost(dirs []string) {
 	if len(dirs) == 0 {
 		return
 	}
-	store := told.Open(trustState())
+	store := told.Notices(trustState())
 	var keys []string
 	for _, d := range dirs {
 		keys = append(keys, told.Key("lost", d))
 	}
 	mkdir := []string{"mkdir", "-p"}
-	for i, seen := range store.Seen(keys) {
-		if !seen {
-			mkdir = append(mkdir, dirs[i])
+	seen, _ := store.Seen(keys...)
+	for i, dir := range dirs {
+		if !seen[i] {
+			mkdir = append(mkdir, dir)
 		}
 	}
 	if len(mkdir) == 2 {
 		return
 	}
 	warn("a cache folder that does not exist outside is kept for this run alone; to keep it from now on: %s", plain.Quote(mkdir))
-	_ = store.Note(keys) // else the next run says it again
+	_ = store.Note(keys...) // else the next run says it again
 }
 
 // maxUnheldLines is how many changed names a run tells about.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bawn/internal/config"
+	"bawn/internal/config/told"
 	"bawn/internal/config/trust"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -54,7 +55,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
 	tier, _ := s.config.Tier(false)
-	past := session.Suggestions{Dir: trustState()}
+	past := told.Suggestions(trustState())
 	setup := session.Setup{
 		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
 		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
@@ -85,8 +86,8 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		Backend: backend(f, launcher, nil), Keeper: newKeeper(launcher),
 		Upstream: way.Upstream, ProxyOnly: launcher == linux.Bwrap,
 		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
-		FreshClone: !(exists && trusted) && past.FreshClone(s.workspace, time.Now()),
-		Suggested:  func() error { return past.Done(s.workspace) },
+		FreshClone: !(exists && trusted) && session.FreshClone(past, s.workspace, time.Now()),
+		Suggested:  func() error { return past.Note(told.Key(s.workspace)) },
 		Folder:     filepath.Join(trustState(), "sessions"),
 		Recorder:   func() session.Recorder { return taskRecorder{recorderIn(log, notice)} },
 		Notice:     notice,

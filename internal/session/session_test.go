@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bawn/internal/approval"
+	"bawn/internal/config/told"
 	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -283,29 +284,29 @@ func TestT6_FreshClone(t *testing.T) {
 }
 
 func TestT6_FreshCloneIsSuggestedOnce(t *testing.T) {
-	ws, m := t.TempDir(), Suggestions{Dir: filepath.Join(t.TempDir(), "state")}
-	if m.FreshClone(ws, time.Now()) {
+	ws, past := t.TempDir(), told.Suggestions(filepath.Join(t.TempDir(), "state"))
+	if FreshClone(past, ws, time.Now()) {
 		t.Error("no repository")
 	}
 	if err := os.Mkdir(filepath.Join(ws, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if !m.FreshClone(ws, time.Now()) || (Suggestions{}).FreshClone(ws, time.Now()) {
+	if !FreshClone(past, ws, time.Now()) || FreshClone(told.Store{}, ws, time.Now()) {
 		t.Error("a new clone is not told from others")
 	}
-	if m.FreshClone(ws, time.Now().Add(25*time.Hour)) {
+	if FreshClone(past, ws, time.Now().Add(25*time.Hour)) {
 		t.Error("an old one is suggested")
 	}
 	for range 2 {
-		if err := m.Done(ws); err != nil {
+		if err := past.Note(told.Key(ws)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.FreshClone(ws, time.Now()) {
+	if FreshClone(past, ws, time.Now()) {
 		t.Error("suggested twice")
 	}
 	other := t.TempDir()
-	if err := os.Mkdir(filepath.Join(other, ".git"), 0o755); err != nil || !m.FreshClone(other, time.Now()) {
+	if err := os.Mkdir(filepath.Join(other, ".git"), 0o755); err != nil || !FreshClone(past, other, time.Now()) {
 		t.Error("another workspace counts as answered")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bawn/internal/config"
@@ -60,7 +61,8 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
 		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
 		Settle: func(t policy.Tier, c session.Command) (policy.Policy, sandbox.Host, error) {
-			return s.settleTier(t, c, guard)
+			p, host, err := s.settleTier(t, c, guard)
+			return p.WithTierLift(s.tierLift()), host, err
 		},
 		Decide: func(c session.Command, a session.Asking) session.Outcome {
 			facts := f.commandFacts(s.config, a.Policy, a.CanAsk, a.CanAsk)
@@ -132,4 +134,20 @@ func (s *settings) saveTier(t policy.Tier) (where string, err error) {
 		return "", err
 	}
 	return filepath.Join(s.workspace, ".bawn", "config.toml"), nil
+}
+
+// tierLift is how a session's commands are given a network: by its keys and
+// slash commands (SPEC N8).
+func (s *settings) tierLift() string {
+	way := "/tier guarded"
+	if keys := s.config.Keys("cycle_sandbox_tier"); len(keys) > 0 {
+		parts := strings.Split(keys[0], "+")
+		for i, part := range parts {
+			if part != "" {
+				parts[i] = strings.ToUpper(part[:1]) + part[1:]
+			}
+		}
+		way = strings.Join(parts, "+") + " or " + way
+	}
+	return way + ", in the session, lets new commands reach allowed hosts"
 }

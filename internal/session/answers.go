@@ -126,30 +126,34 @@ func (q *questions) rouse() {
 	}
 }
 
-// answer gives a person's answer to an open question; false if it is gone, or
-// the answer is none that it offers.
+// answer gives a person's answer to an open question, and returns when it
+// holds; false if the question is gone, or the answer is none that it offers.
 func (q *questions) answer(id int, s approval.Scope) bool {
+	a := approval.Answer{Scope: s, Given: true}
+	if s == approval.No {
+		a.Reason = "the answer was no"
+	}
+	one := q.answering(id, s)
+	if one != nil {
+		q.conclude(context.Background(), one, a, nil)
+	}
+	return one != nil
+}
+
+func (q *questions) answering(id int, s approval.Scope) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, one := range q.open {
 		if one.id != id {
 			continue
 		}
-		if s != approval.No && !slices.ContainsFunc(one.prompt.Offers, func(o approval.Offer) bool { return o.Scope == s }) {
-			return false
-		}
-		a := approval.Answer{Scope: s, Given: true}
-		if s == approval.No {
-			a.Reason = "the answer was no"
-		}
-		if one.answered {
-			return false
+		if one.answered || s != approval.No && !slices.ContainsFunc(one.prompt.Offers, func(o approval.Offer) bool { return o.Scope == s }) {
+			return nil
 		}
 		one.answered = true
-		one.said <- a
-		return true
+		return one
 	}
-	return false
+	return nil
 }
 
 // denyAll says no to all that is open, which is one answer.
@@ -170,7 +174,7 @@ func (q *questions) denyAll() {
 // allow and deny add a rule that a person gave without being asked.
 func (q *questions) allow(r policy.HostRule) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	defer q.unlock()
 	q.denied = slices.DeleteFunc(q.denied, func(d policy.HostRule) bool { return d.String() == r.String() })
 	for c, d := range q.settled {
 		if d.Verdict != policy.Allow && r.Covers(c) {

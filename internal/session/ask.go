@@ -46,10 +46,12 @@ type questions struct {
 	// lasting is how far an answer and a silence reach: run or session.
 	lasting string
 	// changed is told that the open questions are others, and late that a host
-	// was allowed for which nobody waits any more. Without late a question
-	// ends with the last that waits. Both are called with mu held.
+	// was allowed for which nobody waits any more. A question ends with the last
+	// that waits if gone says so of its command; without it every one does.
+	// changed and gone are called with mu held.
 	changed func()
 	late    func(*question)
+	gone    func(task int) bool
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
@@ -62,6 +64,7 @@ type questions struct {
 	settled map[policy.Connect]policy.Decision // answers that last
 	allowed []policy.HostRule
 	denied  []policy.HostRule
+	tooLate []*question  // late is to be told of, without mu
 	inRow   int          // of no
 	silent  *policy.Rule // why nothing is asked any more
 }
@@ -92,8 +95,8 @@ type question struct {
 	asked    policy.Decision
 	deadline time.Time
 	waiting  int
-	said     chan approval.Answer // by answer, once
-	answered bool
+	then     func() // done when the answer is yes, of what nobody waits for
+	answered bool   // its end is on the way
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when decided is set
 	over     bool          // it is
@@ -110,8 +113,8 @@ func newQuestions(a approval.Asker, save func(string) error, hold func(context.C
 }
 
 // newDesk makes the questions of a session.
-func newDesk(save func(string) error, note func(string), changed func(), late func(*question)) *questions {
-	q := &questions{save: save, note: note, changed: changed, late: late, lasting: "session"}
+func newDesk(save func(string) error, note func(string), changed func(), late func(*question), gone func(task int) bool) *questions {
+	q := &questions{save: save, note: note, changed: changed, late: late, gone: gone, lasting: "session"}
 	q.init(maxQuestions)
 	return q
 }
@@ -156,6 +159,34 @@ func (q *questions) consent(ctx context.Context, kind QuestionKind, from source,
 	return q.wait(ctx, subject{kind: kind, task: from.task}, asked, from, func(one *question) { one.prompt = p })
 }
 
+// offer asks about what nobody waits for: then is done after a yes, before the
+// answer is taken.
+func (q *questions) offer(kind QuestionKind, from source, p approval.Prompt, then func()) {
+	asked := policy.Decision{Verdict: policy.Ask, Rule: p.Rule}
+	s := subject{kind: kind, task: from.task}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, known := q.known(s, asked); !known && q.open[s] == nil {
+		_ = q.begin(s, asked, from, func(one *question) { one.prompt, one.then = p, then })
+		q.tell()
+	}
+}
+
+// begin opens a question; nil if there are too many. The caller holds mu.
+func (q *questions) begin(s subject, asked policy.Decision, from source, word func(*question)) *question {
+	if len(q.open) >= maxQuestions {
+		return nil
+	}
+	q.last++
+	one := &question{subject: s, id: q.last, from: from, asked: asked, deadline: time.Now().Add(approval.Patience), done: make(chan struct{})}
+	word(one)
+	var ctx context.Context
+	ctx, one.cancel = context.WithDeadline(q.ctx, one.deadline)
+	q.open[s] = one
+	q.work.Go(func() { q.put(ctx, one) })
+	return one
+}
+
 // wait opens the question, if it is not open yet, and waits for its answer.
 func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, from source, word func(*question)) policy.Decision {
 	q.mu.Lock()
@@ -165,20 +196,10 @@ func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, 
 	}
 	one := q.open[s]
 	if one == nil {
-		if len(q.open) >= maxQuestions {
+		if one = q.begin(s, asked, from, word); one == nil {
 			q.mu.Unlock()
 			return unasked(asked, "too many questions wait for an answer")
 		}
-		q.last++
-		one = &question{
-			subject: s, id: q.last, from: from, asked: asked, deadline: time.Now().Add(approval.Patience),
-			said: make(chan approval.Answer, 1), done: make(chan struct{}),
-		}
-		word(one)
-		var qctx context.Context
-		qctx, one.cancel = context.WithDeadline(q.ctx, one.deadline)
-		q.open[s] = one
-		q.work.Go(func() { q.put(qctx, one) })
 	}
 	one.waiting++
 	q.tell()
@@ -192,7 +213,7 @@ func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, 
 	defer q.mu.Unlock()
 	one.waiting--
 	d := unasked(asked, "the client gave up before there was an answer")
-	if one.waiting == 0 && (q.late == nil || s.kind != AboutHost) {
+	if one.waiting == 0 && (q.gone == nil || s.kind != AboutHost || q.gone(one.from.task)) {
 		q.finish(one, d)
 	}
 	q.tell()
@@ -215,11 +236,21 @@ func (q *questions) finish(one *question, d policy.Decision) {
 	one.over, one.decided = true, d
 	delete(q.open, one.subject)
 	if d.Verdict == policy.Allow && one.waiting == 0 && q.late != nil && one.kind == AboutHost {
-		q.late(one)
+		q.tooLate = append(q.tooLate, one)
 	}
 	close(one.done)
 	one.cancel()
 	q.tell()
+}
+
+// unlock lets go of mu where something may have been allowed.
+func (q *questions) unlock() {
+	list := q.tooLate
+	q.tooLate = nil
+	q.mu.Unlock()
+	for _, one := range list {
+		q.late(one)
+	}
 }
 
 // settle ends the questions that need no answer any more. The caller holds mu.
@@ -256,6 +287,33 @@ func (q *questions) put(ctx context.Context, one *question) {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = errors.New("nobody answered")
 	}
+	q.conclude(ctx, one, answer, err)
+}
+
+// show waits for a person's answer. One to a question that others show does not
+// come this way: see answer.
+func (q *questions) show(ctx context.Context, one *question) (approval.Answer, error) {
+	if q.asker != nil {
+		giveBack, err := q.hold(ctx)
+		if err != nil {
+			return approval.Answer{}, err
+		}
+		defer giveBack()
+		return q.asker.Ask(ctx, one.prompt), nil
+	}
+	<-ctx.Done()
+	return approval.Answer{Reason: "the question was withdrawn"}, nil
+}
+
+// conclude acts on an answer, or the error in its place, unless another end of
+// the question came first.
+func (q *questions) conclude(ctx context.Context, one *question, answer approval.Answer, err error) {
+	q.mu.Lock()
+	late := one.over || one.answered && !answer.Given
+	q.mu.Unlock()
+	if late {
+		return
+	}
 	line := ""
 	if err == nil && answer.Scope == approval.Always {
 		if err := q.save(one.keeps.String()); err != nil { // the yes holds as long as it can
@@ -272,36 +330,26 @@ func (q *questions) put(ctx context.Context, one *question) {
 	} else if said := q.take(ctx, one, answer); said != "" {
 		line = said
 	}
-	q.mu.Unlock()
+	then := one.then
+	if one.decided.Verdict != policy.Allow {
+		then = nil
+	}
+	q.unlock()
 	if line != "" && q.note != nil {
 		q.note(line)
 	}
-}
-
-// show waits for a person's answer.
-func (q *questions) show(ctx context.Context, one *question) (approval.Answer, error) {
-	if q.asker != nil {
-		giveBack, err := q.hold(ctx)
-		if err != nil {
-			return approval.Answer{}, err
-		}
-		defer giveBack()
-		return q.asker.Ask(ctx, one.prompt), nil
-	}
-	select {
-	case a := <-one.said:
-		return a, nil
-	case <-ctx.Done():
-		return approval.Answer{Reason: "the question was withdrawn"}, nil
+	if then != nil {
+		then()
 	}
 }
 
-// withdraw ends the questions about hosts that a command left behind.
+// withdraw ends the questions about hosts that a command left behind. Where
+// another waits too, or its own connection has not ended yet, see wait.
 func (q *questions) withdraw(task int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, one := range q.list() {
-		if one.from.task == task && one.waiting == 0 {
+		if one.kind == AboutHost && one.from.task == task && one.waiting == 0 {
 			q.finish(one, unasked(one.asked, "the command has ended"))
 		}
 	}

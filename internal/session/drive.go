@@ -33,7 +33,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		words = append(s.setup.Shell(t.start.Text), words...)
 	}
 	spec := sandbox.Command{Args: words, Environ: t.environ(), Dir: t.info.Dir, TTY: t.tty()}
-	if t.outside { // as a person just said of this one
+	if t.start.outside { // as a person just said of this one
 		if reason := t.decided(policy.Decision{Verdict: policy.Allow, Rule: policy.Rule{ID: "answer:once", Text: "a person said to run it outside"}}); reason != "" {
 			return 125, reason
 		}
@@ -345,11 +345,18 @@ func (t *task) lose(folder string) {
 	}
 }
 
-// end is the last of a task: it is told, and something may be offered.
+// end is the last of a task. What it leaves to be asked about is open before it
+// is seen to have ended: who shows it looks once.
 func (t *task) end(code int, reason string) {
 	s := t.s
 	s.mu.Lock()
-	t.info.Ended, t.info.Code, t.info.Reason = time.Now(), code, reason
+	t.over, t.info.Code, t.info.Reason = true, code, reason
+	s.mu.Unlock()
+	if s.ask != nil {
+		t.leave(code)
+	}
+	s.mu.Lock()
+	t.info.Ended = time.Now()
 	denied := t.info.Denied
 	s.forget()
 	s.mu.Unlock()
@@ -367,19 +374,17 @@ func (t *task) end(code int, reason string) {
 		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}
 	s.watchers.tell()
-	if s.ask == nil {
-		return
-	}
-	t.mu.Lock()
-	stopped, late := t.terms > 0, t.late
-	t.mu.Unlock()
-	if code == 0 || stopped || t.client != nil {
+}
+
+// leave withdraws the questions of a command that has ended, or offers to run it
+// once more.
+func (t *task) leave(code int) {
+	s := t.s
+	if t.isOver(code) {
 		s.ask.withdraw(t.info.ID)
 		return
 	}
-	if late {
-		s.again(t)
-	}
+	s.again(t)
 	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress {
 		s.offerOutside(t)
 	}

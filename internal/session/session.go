@@ -135,7 +135,7 @@ func New(setup Setup) (*Session, error) {
 		fresh: setup.FreshClone && setup.Mode == policy.NoMode && setup.Tier != policy.Airlock,
 	}
 	if setup.Mode == policy.NoMode { // a fixed mode never asks (SPEC T7)
-		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late)
+		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late, s.gone)
 	}
 	s.lanes.s = s
 	s.rec = s.recorder()

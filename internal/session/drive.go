@@ -333,14 +333,7 @@ func (t *task) named(e *sandbox.NameEvent) {
 
 // lose tells, once in a session, of a cache folder that is not there outside.
 func (t *task) lose(folder string) {
-	s := t.s
-	s.mu.Lock()
-	known := slices.Contains(s.lost, folder) || len(s.lost) >= maxDenials
-	if !known {
-		s.lost = append(s.lost, folder)
-	}
-	s.mu.Unlock()
-	if !known {
+	if t.s.first("lost " + folder) {
 		t.notice("a cache folder that does not exist outside is kept for this command alone; to keep it from now on: " + plain.Quote([]string{"mkdir", "-p", folder}))
 	}
 }
@@ -352,6 +345,9 @@ func (t *task) end(code int, reason string) {
 	s.mu.Lock()
 	t.over, t.info.Code, t.info.Reason = true, code, reason
 	s.mu.Unlock()
+	if t.began {
+		t.report(code)
+	}
 	if s.ask != nil {
 		t.leave(code)
 	}

@@ -111,8 +111,8 @@ type Session struct {
 	connections connections
 	denied      denials
 	denials     int
-	lost        []string      // see task.lose
-	policy      policy.Policy // of the tier, as it was settled last
+	told        map[string]bool // see first
+	policy      policy.Policy   // of the tier, as it was settled last
 
 	inner    InnerSocket
 	watchers watchers

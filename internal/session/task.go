@@ -44,6 +44,8 @@ type Client struct {
 	Event func(sandbox.Event, []Denial)
 	// Notice tells the client's person what they do not get.
 	Notice func(line string)
+
+	person bool // its standard error is a terminal
 }
 
 // task is one command of a session. info is guarded by the session's mu.
@@ -57,6 +59,7 @@ type task struct {
 	began  bool     // it is recorded that it runs
 	over   bool     // it runs no more, and has info.Code; guarded by the session's mu
 	denied denials
+	missed unreached
 	shown  func()        // when the sandbox stands; nil is nothing
 	policy policy.Policy // under which it runs
 	ctx    context.Context
@@ -101,6 +104,7 @@ func (s *Session) Serve(c Start, client Client) (int, error) {
 	if err := checkStreams(client.Stdio); err != nil {
 		return 0, err
 	}
+	client.person = client.TTY || IsTerminal(client.Stdio.Err)
 	c.Again, c.outside = nil, false // what a client gets is what it asked for
 	return s.begin(c, &client)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"bawn/internal/policy"
@@ -42,5 +43,32 @@ func TestN8_AirlockSaysTheWayOut(t *testing.T) {
 				t.Errorf("a run: %+v", r)
 			}
 		}
+	}
+}
+
+// F3: names that run code outside later are told at the end of a command, once in
+// a session.
+func TestF3_SessionTellsWrittenNames(t *testing.T) {
+	room(t)
+	var mu sync.Mutex
+	var told []string
+	s, err := new(runFlags).newSession(func(line string) { mu.Lock(); defer mu.Unlock(); told = append(told, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 {
+		if task, out := ended(t, s, started(t, s, "mkdir -p sub; echo x >sub/Makefile; echo y >plain")); task.Code != 0 {
+			t.Fatalf("%+v, %q", task, out)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := "wrote 1 name that runs code outside later: sub/Makefile"; len(told) != 1 || told[0] != want {
+		t.Errorf("told %q", told)
 	}
 }

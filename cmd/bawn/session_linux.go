@@ -98,7 +98,16 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		setup.SaveAllowed = func(rule string) error { return config.SaveAllowed(dir, rule) }
 		setup.SaveDenied = func(rule string) error { return config.SaveDenied(dir, rule) }
 	}
-	return session.New(setup)
+	one, err := session.New(setup)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range f.publish {
+		if err := one.Publish(at); err != nil {
+			return nil, errors.Join(err, one.Close())
+		}
+	}
+	return one, nil
 }
 
 // openSession makes the session of this folder, in which other processes can

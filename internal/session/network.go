@@ -227,7 +227,7 @@ func localPorts(ports []uint16) ([]uint16, error) {
 	out := slices.Clone(ports)
 	slices.Sort(out)
 	for _, port := range out {
-		if port == dnsPort || port == netip.MustParseAddrPort(sandbox.ProxyAddr).Port() {
+		if ownPort(port) {
 			return nil, &policy.RefusedError{
 				What: fmt.Sprintf("local port %d", port), Why: "inside it is the sandbox's own",
 				Lift: fmt.Sprintf("allow the host localhost:%d, which is reached through the proxy", port),
@@ -235,6 +235,11 @@ func localPorts(ports []uint16) ([]uint16, error) {
 		}
 	}
 	return slices.Compact(out), nil
+}
+
+// ownPort reports whether the sandbox itself listens on the port of its loopback.
+func ownPort(port uint16) bool {
+	return port == dnsPort || port == netip.MustParseAddrPort(sandbox.ProxyAddr).Port()
 }
 
 const (

@@ -19,6 +19,8 @@ type State struct {
 	Permission policy.PermissionMode
 	// NoNetwork says why commands started now have no network; "" if they have.
 	NoNetwork string
+	// Published are ports of the guarded commands' loopback that the host shows.
+	Published []Publish
 	// Allowed and Denied count decisions since the start: connections, and
 	// denials of every kind.
 	Allowed, Denied int

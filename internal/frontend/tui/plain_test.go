@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
@@ -114,11 +115,13 @@ func (w waiting) Ask(ctx context.Context, _ approval.Prompt) approval.Answer {
 
 // A question that is gone is no longer asked on the line, and is not answered.
 func TestPlainQuestionWithdrawn(t *testing.T) {
-	s := withQuestions(t, exampleQuestion(1))
+	q := exampleQuestion(1)
+	q.Deadline = time.Now().Add(5 * time.Minute)
+	s := withQuestions(t, q)
 	s.changes = make(chan struct{}, 1)
 	w := waiting{make(chan struct{})}
 	o := plainOptions(nil)
-	o.Ask = w
+	o.Ask, o.Now = w, time.Now
 	go func() {
 		<-w.asked
 		s.mu.Lock()

@@ -263,6 +263,7 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 		}
 		switch ev.Kind {
 		case sandbox.EventExited:
+			t.exited(ev.Code)
 			if t.start.Terminal != nil {
 				t.start.Terminal.Drain(t.info.ID)
 			}
@@ -370,6 +371,19 @@ func (t *task) end(code int, reason string) {
 		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}
 	s.watchers.tell()
+}
+
+// exited withdraws the questions of a command before the last that it wrote is
+// shown: the page of one of them may hold that up.
+func (t *task) exited(code int) {
+	s := t.s
+	if s.ask == nil || !t.isOver(code) {
+		return
+	}
+	s.mu.Lock()
+	t.over, t.info.Code = true, code
+	s.mu.Unlock()
+	s.ask.withdraw(t.info.ID)
 }
 
 // leave withdraws the questions of a command that has ended, or offers to run it

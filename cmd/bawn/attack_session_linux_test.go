@@ -67,7 +67,11 @@ func TestC6_SettingsPlantedDuringASession(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", b.State) // where bawn trust keeps what it is told
 	s := newTestSession(t, &runFlags{})
 	file := filepath.Join(b.Workspace, ".bawn", "config.toml")
-	const wide = "[sandbox]\ndefault_tier = 'open'\nallowed_domains = ['planted.test']\nallowed_paths = ['/opt']\nunprotect = ['git.hooks']\n"
+	extra := filepath.Join(filepath.Dir(b.Home), "extra")
+	if err := os.Mkdir(extra, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wide := "[sandbox]\ndefault_tier = 'open'\nallowed_domains = ['planted.test']\nallowed_paths = ['" + extra + "']\n"
 	write := "mkdir -p .bawn && printf '" + strings.ReplaceAll(strings.ReplaceAll(wide, "\n", `\n`), "'", `"`) + "' > .bawn/config.toml"
 	if task, out := ended(t, s, started(t, s, write)); task.Code == 0 || task.Denied == 0 {
 		t.Errorf("a command wrote them: %+v, %q", task, out)
@@ -81,7 +85,7 @@ func TestC6_SettingsPlantedDuringASession(t *testing.T) {
 		if d := s.Policy().Decide(policy.Connect{Host: mustHost(t, "planted.test"), Port: 443}); d.Verdict == policy.Allow {
 			t.Errorf("%s: %+v", what, d)
 		}
-		task, out := ended(t, s, started(t, s, `echo $BAWN_TIER; touch /opt/planted.`+fmt.Sprint(os.Getpid())+` 2>/dev/null && echo wrote`))
+		task, out := ended(t, s, started(t, s, "echo $BAWN_TIER; touch "+extra+"/x 2>/dev/null && echo wrote"))
 		if out != "guarded\n" || task.Tier != policy.Guarded {
 			t.Errorf("%s: %+v, %q", what, task, out)
 		}
@@ -108,8 +112,15 @@ func TestC6_SettingsPlantedDuringASession(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	holds(s, "this session, when it is trusted")
-	if p := newTestSession(t, &runFlags{}).Policy(); p.Tier() != policy.Open {
-		t.Errorf("trusted settings do not hold: %v", p.Tier())
+	last := newTestSession(t, &runFlags{})
+	if tier := last.Policy().Tier(); tier != policy.Open {
+		t.Errorf("trusted settings do not hold: %v", tier)
+	}
+	if _, err := last.SetTier(policy.Guarded); err != nil {
+		t.Fatal(err)
+	}
+	if _, out := ended(t, last, started(t, last, "touch "+extra+"/x && echo wrote")); out != "wrote\n" {
+		t.Errorf("trusted settings do not hold: %q", out)
 	}
 }
 

@@ -111,10 +111,11 @@ var arrows = map[string][]string{
 	"bawn/internal/sandbox/sandboxtest":           {"bawn/internal"},
 	"bawn/internal/session": {
 		"bawn/internal/policy", "bawn/internal/config", "bawn/internal/shell", "bawn/internal/approval", "bawn/internal/audit",
-		"bawn/internal/egress", "bawn/internal/sandbox", "bawn/internal/hostname",
+		"bawn/internal/egress", "bawn/internal/sandbox", "bawn/internal/hostname", "bawn/internal/tty",
 	},
 	"bawn/internal/frontend":            {"bawn/internal"},
-	"bawn/internal/frontend/tui/screen": {},
+	"bawn/internal/frontend/tui/screen": {"bawn/internal/tty"},
+	"bawn/internal/tty":                 {},
 	"bawn/internal/tools":               {},
 }
 

@@ -101,10 +101,15 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	}
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
-		printUnreached(res)
+		for _, line := range session.UnreachedLines(res.Unreached) {
+			warn("%s", line)
+		}
 	}
 	if !f.quiet && (res.Code != 0 || session.IsTerminal(os.Stderr)) {
-		printWatched(res)
+		dir, _ := os.Getwd()
+		if line := session.WatchedLine(res.Watched, dir); line != "" {
+			warn("%s", line)
+		}
 	}
 	if res.Reason != "" {
 		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))

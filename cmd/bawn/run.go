@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bawn/internal/approval"
@@ -78,7 +76,7 @@ func (f *runFlags) specs() []flagSpec {
 			return nil
 		}},
 		flagSpec{name: "--publish", arg: "[IP:]PORT", help: "show a port of the sandbox on the host (127.0.0.1\nunless IP says otherwise); repeatable", set: func(v string) error {
-			p, err := parsePublish(v)
+			p, err := session.ParsePublish(v)
 			f.publish = append(f.publish, p)
 			return err
 		}},
@@ -106,7 +104,7 @@ func (f *runFlags) sessionSpecs() []flagSpec {
 	var out []flagSpec
 	for _, s := range f.specs() {
 		switch s.name {
-		case "-c", "--publish", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
+		case "-c", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
 		default:
 			out = append(out, s)
 		}
@@ -149,7 +147,7 @@ func (f *runFlags) policySpecs() []flagSpec {
 		{name: "--allow-private", arg: "HOST", help: "let an allowed host have a private address;\nrepeatable", set: f.hostRule("--allow-private", "sandbox.allow_private")},
 		{name: "--allow-local-port", arg: "PORT", help: "let in a service of the host's loopback;\nrepeatable", set: func(v string) error {
 			f.set("--allow-local-port", "sandbox.allowed_local_ports", v)
-			_, err := parsePort(v)
+			_, err := session.ParsePort(v)
 			return err
 		}},
 	}
@@ -180,28 +178,6 @@ func (f *runFlags) hostRule(name, key string) func(string) error {
 		_, err := parse(v, policy.Origin{File: name})
 		return flagError(err)
 	}
-}
-
-func parsePort(v string) (uint16, error) {
-	n, err := strconv.ParseUint(v, 10, 16)
-	if err != nil || n == 0 || strconv.FormatUint(n, 10) != v {
-		return 0, fmt.Errorf("%q is not a port: it is a number from 1 to 65535", v)
-	}
-	return uint16(n), nil
-}
-
-// parsePublish reads [IP:]PORT; without an address it is the host's loopback.
-func parsePublish(v string) (session.Publish, error) {
-	host, port := "127.0.0.1", v
-	if i := strings.LastIndexByte(v, ':'); i >= 0 {
-		host, port = strings.TrimSuffix(strings.TrimPrefix(v[:i], "["), "]"), v[i+1:]
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return session.Publish{}, fmt.Errorf("%q is not an address of this machine: it is [IP:]PORT", v)
-	}
-	n, err := parsePort(port)
-	return session.Publish{Addr: addr, Port: n}, err
 }
 
 func (f *runFlags) setDir(v string) error {

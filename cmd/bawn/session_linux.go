@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"bawn/internal/config"
+	"bawn/internal/config/told"
 	"bawn/internal/config/trust"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -54,12 +56,13 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
 	tier, _ := s.config.Tier(false)
-	past := session.Suggestions{Dir: trustState()}
+	past := told.Suggestions(trustState())
 	setup := session.Setup{
 		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
 		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
 		Settle: func(t policy.Tier, c session.Command) (policy.Policy, sandbox.Host, error) {
-			return s.settleTier(t, c, guard)
+			p, host, err := s.settleTier(t, c, guard)
+			return p.WithTierLift(s.tierLift()), host, err
 		},
 		Decide: func(c session.Command, a session.Asking) session.Outcome {
 			facts := f.commandFacts(s.config, a.Policy, a.CanAsk, a.CanAsk)
@@ -85,8 +88,8 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		Backend: backend(f, launcher, nil), Keeper: newKeeper(launcher),
 		Upstream: way.Upstream, ProxyOnly: launcher == linux.Bwrap,
 		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
-		FreshClone: !(exists && trusted) && past.FreshClone(s.workspace, time.Now()),
-		Suggested:  func() error { return past.Done(s.workspace) },
+		FreshClone: !(exists && trusted) && session.FreshClone(past, s.workspace, time.Now()),
+		Suggested:  func() error { return past.Note(told.Key(s.workspace)) },
 		Folder:     filepath.Join(trustState(), "sessions"),
 		Recorder:   func() session.Recorder { return taskRecorder{recorderIn(log, notice)} },
 		Notice:     notice,
@@ -95,7 +98,16 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		setup.SaveAllowed = func(rule string) error { return config.SaveAllowed(dir, rule) }
 		setup.SaveDenied = func(rule string) error { return config.SaveDenied(dir, rule) }
 	}
-	return session.New(setup)
+	one, err := session.New(setup)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range f.publish {
+		if err := one.Publish(at); err != nil {
+			return nil, errors.Join(err, one.Close())
+		}
+	}
+	return one, nil
 }
 
 // openSession makes the session of this folder, in which other processes can
@@ -131,4 +143,20 @@ func (s *settings) saveTier(t policy.Tier) (where string, err error) {
 		return "", err
 	}
 	return filepath.Join(s.workspace, ".bawn", "config.toml"), nil
+}
+
+// tierLift is how a session's commands are given a network: by its keys and
+// slash commands (SPEC N8).
+func (s *settings) tierLift() string {
+	way := "/tier guarded"
+	if keys := s.config.Keys("cycle_sandbox_tier"); len(keys) > 0 {
+		parts := strings.Split(keys[0], "+")
+		for i, part := range parts {
+			if part != "" {
+				parts[i] = strings.ToUpper(part[:1]) + part[1:]
+			}
+		}
+		way = strings.Join(parts, "+") + " or " + way
+	}
+	return way + ", in the session, lets new commands reach allowed hosts"
 }

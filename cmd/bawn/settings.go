@@ -100,8 +100,8 @@ func (s *settings) request(guard bool) sandbox.Request {
 // the next run either, while they stay as they are.
 func (s *settings) notices(more []string) {
 	lines, keys := s.settled()
-	store := told.Open(trustState())
-	seen := store.Seen(keys)
+	store := told.Notices(trustState())
+	seen, _ := store.Seen(keys...)
 	var fresh []string
 	for i, line := range lines {
 		if !seen[i] && !slices.Contains(lines[:i], line) {
@@ -114,7 +114,7 @@ func (s *settings) notices(more []string) {
 			warn("%s", w)
 		}
 	}
-	_ = store.Note(fresh) // else the next run says it again
+	_ = store.Note(fresh...) // else the next run says it again
 }
 
 // settled are the notices that follow from the settings alone, and what each

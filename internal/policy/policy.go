@@ -87,6 +87,7 @@ type Policy struct {
 	files     Table
 	network   Network
 	noNetwork Rule
+	tierLift  string
 	guard     bool
 	writes    WriteNames
 	profile   Profile
@@ -177,6 +178,13 @@ func (p Policy) WithoutNetwork(why Rule) Policy {
 	return p
 }
 
+// WithTierLift is p with another word on what gives commands a network where the
+// tier has none: flags are for a run, and not for a session.
+func (p Policy) WithTierLift(lift string) Policy {
+	p.tierLift = lift
+	return p
+}
+
 // NoNetwork is the rule by which a tier, a mode or the settings have none.
 func (p Policy) NoNetwork() Rule {
 	if p.profile == ScratchProfile {
@@ -185,11 +193,13 @@ func (p Policy) NoNetwork() Rule {
 	if p.noNetwork.ID != "" && p.tier == Guarded {
 		return p.noNetwork
 	}
-	name := p.tier.String()
+	name, lift := p.tier.String(), "--tier guarded reaches allowed hosts"
 	if p.mode != NoMode {
 		name = p.mode.String()
+	} else if p.tierLift != "" {
+		lift = p.tierLift
 	}
-	return Rule{ID: "network:" + name, Text: name + " has no network", Lift: "--tier guarded reaches allowed hosts"}
+	return Rule{ID: "network:" + name, Text: name + " has no network", Lift: lift}
 }
 
 // CacheAccess reports whether the tier and mode make tool caches, added

@@ -78,6 +78,9 @@ func TestSettingsByTier(t *testing.T) {
 		if tier == Airlock && p.Files().Lookup("/tmp/x").Access != Private {
 			t.Error("airlock writes the host's temp folder")
 		}
+		if got := p.WithTierLift("the lift").NoNetwork().Lift; (got == "the lift") != (tier != Guarded) {
+			t.Errorf("%v: lifted by %q", tier, got)
+		}
 		c.Network.Off = false
 		if p, err = New(c); err != nil || p.HasNetwork() != (tier != Airlock) {
 			t.Errorf("%v: %v", tier, err)

@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"bawn/internal/approval"
-	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -49,10 +46,12 @@ type questions struct {
 	// lasting is how far an answer and a silence reach: run or session.
 	lasting string
 	// changed is told that the open questions are others, and late that a host
-	// was allowed for which nobody waits any more. Without late a question
-	// ends with the last that waits. Both are called with mu held.
+	// was allowed for which nobody waits any more. A question ends with the last
+	// that waits if gone says so of its command; without it every one does.
+	// changed and gone are called with mu held.
 	changed func()
 	late    func(*question)
+	gone    func(task int) bool
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
@@ -65,6 +64,7 @@ type questions struct {
 	settled map[policy.Connect]policy.Decision // answers that last
 	allowed []policy.HostRule
 	denied  []policy.HostRule
+	tooLate []*question  // late is to be told of, without mu
 	inRow   int          // of no
 	silent  *policy.Rule // why nothing is asked any more
 }
@@ -95,8 +95,8 @@ type question struct {
 	asked    policy.Decision
 	deadline time.Time
 	waiting  int
-	said     chan approval.Answer // by answer, once
-	answered bool
+	then     func() // done when the answer is yes, of what nobody waits for
+	answered bool   // its end is on the way
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when decided is set
 	over     bool          // it is
@@ -113,8 +113,8 @@ func newQuestions(a approval.Asker, save func(string) error, hold func(context.C
 }
 
 // newDesk makes the questions of a session.
-func newDesk(save func(string) error, note func(string), changed func(), late func(*question)) *questions {
-	q := &questions{save: save, note: note, changed: changed, late: late, lasting: "session"}
+func newDesk(save func(string) error, note func(string), changed func(), late func(*question), gone func(task int) bool) *questions {
+	q := &questions{save: save, note: note, changed: changed, late: late, gone: gone, lasting: "session"}
 	q.init(maxQuestions)
 	return q
 }
@@ -159,6 +159,34 @@ func (q *questions) consent(ctx context.Context, kind QuestionKind, from source,
 	return q.wait(ctx, subject{kind: kind, task: from.task}, asked, from, func(one *question) { one.prompt = p })
 }
 
+// offer asks about what nobody waits for: then is done after a yes, before the
+// answer is taken.
+func (q *questions) offer(kind QuestionKind, from source, p approval.Prompt, then func()) {
+	asked := policy.Decision{Verdict: policy.Ask, Rule: p.Rule}
+	s := subject{kind: kind, task: from.task}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, known := q.known(s, asked); !known && q.open[s] == nil {
+		_ = q.begin(s, asked, from, func(one *question) { one.prompt, one.then = p, then })
+		q.tell()
+	}
+}
+
+// begin opens a question; nil if there are too many. The caller holds mu.
+func (q *questions) begin(s subject, asked policy.Decision, from source, word func(*question)) *question {
+	if len(q.open) >= maxQuestions {
+		return nil
+	}
+	q.last++
+	one := &question{subject: s, id: q.last, from: from, asked: asked, deadline: time.Now().Add(approval.Patience), done: make(chan struct{})}
+	word(one)
+	var ctx context.Context
+	ctx, one.cancel = context.WithDeadline(q.ctx, one.deadline)
+	q.open[s] = one
+	q.work.Go(func() { q.put(ctx, one) })
+	return one
+}
+
 // wait opens the question, if it is not open yet, and waits for its answer.
 func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, from source, word func(*question)) policy.Decision {
 	q.mu.Lock()
@@ -168,20 +196,10 @@ func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, 
 	}
 	one := q.open[s]
 	if one == nil {
-		if len(q.open) >= maxQuestions {
+		if one = q.begin(s, asked, from, word); one == nil {
 			q.mu.Unlock()
 			return unasked(asked, "too many questions wait for an answer")
 		}
-		q.last++
-		one = &question{
-			subject: s, id: q.last, from: from, asked: asked, deadline: time.Now().Add(approval.Patience),
-			said: make(chan approval.Answer, 1), done: make(chan struct{}),
-		}
-		word(one)
-		var qctx context.Context
-		qctx, one.cancel = context.WithDeadline(q.ctx, one.deadline)
-		q.open[s] = one
-		q.work.Go(func() { q.put(qctx, one) })
 	}
 	one.waiting++
 	q.tell()
@@ -195,7 +213,7 @@ func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, 
 	defer q.mu.Unlock()
 	one.waiting--
 	d := unasked(asked, "the client gave up before there was an answer")
-	if one.waiting == 0 && (q.late == nil || s.kind != AboutHost) {
+	if one.waiting == 0 && (q.gone == nil || s.kind != AboutHost || q.gone(one.from.task)) {
 		q.finish(one, d)
 	}
 	q.tell()
@@ -218,11 +236,21 @@ func (q *questions) finish(one *question, d policy.Decision) {
 	one.over, one.decided = true, d
 	delete(q.open, one.subject)
 	if d.Verdict == policy.Allow && one.waiting == 0 && q.late != nil && one.kind == AboutHost {
-		q.late(one)
+		q.tooLate = append(q.tooLate, one)
 	}
 	close(one.done)
 	one.cancel()
 	q.tell()
+}
+
+// unlock lets go of mu where something may have been allowed.
+func (q *questions) unlock() {
+	list := q.tooLate
+	q.tooLate = nil
+	q.mu.Unlock()
+	for _, one := range list {
+		q.late(one)
+	}
 }
 
 // settle ends the questions that need no answer any more. The caller holds mu.
@@ -244,58 +272,6 @@ func (q *questions) list() []*question {
 	return out
 }
 
-// refused is what a person has denied, whatever the policy says.
-func (q *questions) refused(c policy.Connect) (policy.Decision, bool) {
-	if q == nil {
-		return policy.Decision{}, false
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !slices.ContainsFunc(q.denied, func(r policy.HostRule) bool { return r.Covers(c) }) {
-		return policy.Decision{}, false
-	}
-	return q.answered(approval.No, c.Host.String()), true
-}
-
-// known is what is decided without asking (again). The caller holds mu.
-func (q *questions) known(s subject, asked policy.Decision) (policy.Decision, bool) {
-	if s.kind == AboutHost {
-		covers := func(r policy.HostRule) bool { return r.Covers(s.connect) }
-		if slices.ContainsFunc(q.denied, covers) {
-			return q.answered(approval.No, s.connect.Host.String()), true
-		}
-		if d, ok := q.settled[s.connect]; ok {
-			return d, true
-		}
-		if slices.ContainsFunc(q.allowed, covers) {
-			return q.answered(approval.Always, s.connect.Host.String()), true
-		}
-	}
-	if q.silent != nil {
-		d := policy.Decision{Rule: *q.silent}
-		d.Rule.Lift = asked.Rule.Lift
-		return d, true
-	}
-	return policy.Decision{}, false
-}
-
-// unasked is a refusal because no person decided.
-func unasked(asked policy.Decision, why string) policy.Decision {
-	r := asked.Rule
-	r.Text += ", and " + why
-	return policy.Decision{Rule: r}
-}
-
-func (q *questions) answered(s approval.Scope, what string) policy.Decision {
-	d := policy.Decision{Rule: policy.Rule{ID: "answer:" + s.String(), Origin: policy.Origin{File: "an answer in this " + q.lasting}}}
-	if s == approval.No {
-		d.Rule.Text = what + " was denied when bawn asked"
-		return d
-	}
-	d.Verdict, d.Rule.Text = policy.Allow, what+" was allowed when bawn asked"
-	return d
-}
-
 // put asks one question, when its turn comes, and acts on the answer.
 func (q *questions) put(ctx context.Context, one *question) {
 	select {
@@ -310,6 +286,33 @@ func (q *questions) put(ctx context.Context, one *question) {
 		answer, err = q.show(ctx, one)
 	case errors.Is(err, context.DeadlineExceeded):
 		err = errors.New("nobody answered")
+	}
+	q.conclude(ctx, one, answer, err)
+}
+
+// show waits for a person's answer. One to a question that others show does not
+// come this way: see answer.
+func (q *questions) show(ctx context.Context, one *question) (approval.Answer, error) {
+	if q.asker != nil {
+		giveBack, err := q.hold(ctx)
+		if err != nil {
+			return approval.Answer{}, err
+		}
+		defer giveBack()
+		return q.asker.Ask(ctx, one.prompt), nil
+	}
+	<-ctx.Done()
+	return approval.Answer{Reason: "the question was withdrawn"}, nil
+}
+
+// conclude acts on an answer, or the error in its place, unless another end of
+// the question came first.
+func (q *questions) conclude(ctx context.Context, one *question, answer approval.Answer, err error) {
+	q.mu.Lock()
+	late := one.over || one.answered && !answer.Given
+	q.mu.Unlock()
+	if late {
+		return
 	}
 	line := ""
 	if err == nil && answer.Scope == approval.Always {
@@ -327,207 +330,29 @@ func (q *questions) put(ctx context.Context, one *question) {
 	} else if said := q.take(ctx, one, answer); said != "" {
 		line = said
 	}
-	q.mu.Unlock()
+	then := one.then
+	if one.decided.Verdict != policy.Allow {
+		then = nil
+	}
+	q.unlock()
 	if line != "" && q.note != nil {
 		q.note(line)
 	}
-}
-
-// show waits for a person's answer.
-func (q *questions) show(ctx context.Context, one *question) (approval.Answer, error) {
-	if q.asker != nil {
-		giveBack, err := q.hold(ctx)
-		if err != nil {
-			return approval.Answer{}, err
-		}
-		defer giveBack()
-		return q.asker.Ask(ctx, one.prompt), nil
-	}
-	select {
-	case a := <-one.said:
-		return a, nil
-	case <-ctx.Done():
-		return approval.Answer{Reason: "the question was withdrawn"}, nil
+	if then != nil {
+		then()
 	}
 }
 
-// take remembers an answer as far as it reaches, and ends what it settles.
-// line is what a person should be told besides. The caller holds mu.
-func (q *questions) take(ctx context.Context, one *question, answer approval.Answer) (line string) {
-	what, host := one.connect.Host.String(), one.kind == AboutHost
-	if !host {
-		what = "it"
-	}
-	d := q.answered(answer.Scope, what)
-	offer := one.kind == AboutOutside || one.kind == AboutAgain // nothing waits for those
-	switch {
-	case answer.Scope == approval.No && answer.Given:
-		if host {
-			q.settled[one.connect] = d
-		}
-		if !offer {
-			line = q.no()
-		}
-	case answer.Scope == approval.No && ctx.Err() == context.DeadlineExceeded:
-		d = unasked(one.asked, "nobody answered")
-		if !offer {
-			line = q.silence("nobody answered a question: nothing more is asked in this " + q.lasting)
-		}
-	case answer.Scope == approval.No:
-		d = unasked(one.asked, answer.Reason)
-	default:
-		q.inRow = 0
-		if host && answer.Scope == approval.Session {
-			q.settled[one.connect] = d
-		}
-		if host && answer.Scope == approval.Always {
-			q.allowed = append(q.allowed, one.keeps)
-		}
-	}
-	q.finish(one, d)
-	q.settle()
-	return line
-}
-
-// no counts an answer. The caller holds mu.
-func (q *questions) no() (line string) {
-	if q.inRow++; q.inRow != maxNo {
-		return ""
-	}
-	return q.silence(fmt.Sprintf("%d questions in a row were answered with no: nothing more is asked in this %s", maxNo, q.lasting))
-}
-
-// silence denies, from now on, what would be asked. The caller holds mu.
-func (q *questions) silence(why string) string {
-	if q.silent == nil {
-		q.silent = &policy.Rule{ID: "host:silent", Text: why}
-	}
-	return why
-}
-
-// rouse ends a silence: a person is there again.
-func (q *questions) rouse() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ctx.Err() == nil {
-		q.silent, q.inRow = nil, 0
-	}
-}
-
-// answer gives a person's answer to an open question; false if it is gone, or
-// the answer is none that it offers.
-func (q *questions) answer(id int, s approval.Scope) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, one := range q.open {
-		if one.id != id {
-			continue
-		}
-		if s != approval.No && !slices.ContainsFunc(one.prompt.Offers, func(o approval.Offer) bool { return o.Scope == s }) {
-			return false
-		}
-		a := approval.Answer{Scope: s, Given: true}
-		if s == approval.No {
-			a.Reason = "the answer was no"
-		}
-		if one.answered {
-			return false
-		}
-		one.answered = true
-		one.said <- a
-		return true
-	}
-	return false
-}
-
-// denyAll says no to all that is open, which is one answer.
-func (q *questions) denyAll() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, one := range q.list() {
-		d := q.answered(approval.No, "it")
-		if one.kind == AboutHost {
-			d = q.answered(approval.No, one.connect.Host.String())
-			q.settled[one.connect] = d
-		}
-		q.finish(one, d)
-	}
-	_ = q.no()
-}
-
-// allow and deny add a rule that a person gave without being asked.
-func (q *questions) allow(r policy.HostRule) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.denied = slices.DeleteFunc(q.denied, func(d policy.HostRule) bool { return d.String() == r.String() })
-	for c, d := range q.settled {
-		if d.Verdict != policy.Allow && r.Covers(c) {
-			delete(q.settled, c)
-		}
-	}
-	q.allowed = append(q.allowed, r)
-	q.settle()
-}
-
-func (q *questions) deny(r policy.HostRule) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.denied = append(q.denied, r)
-	q.settle()
-}
-
-// rules are those about hosts by which more, or less, is allowed than the
-// policy says.
-func (q *questions) rules() (allow, deny []policy.HostRule) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.Clone(q.allowed), slices.Clone(q.denied)
-}
-
-// withdraw ends the questions about hosts that a command left behind.
+// withdraw ends the questions about hosts that a command left behind. Where
+// another waits too, or its own connection has not ended yet, see wait.
 func (q *questions) withdraw(task int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, one := range q.list() {
-		if one.from.task == task && one.waiting == 0 {
+		if one.kind == AboutHost && one.from.task == task && one.waiting == 0 {
 			q.finish(one, unasked(one.asked, "the command has ended"))
 		}
 	}
-}
-
-// prompt words the question. Nothing wider than the host and port is offered,
-// and to be kept, than what a rule can say: the name with all below it.
-func (q *questions) prompt(c policy.Connect, asked policy.Decision) (approval.Prompt, policy.HostRule) {
-	host, warning := hostname.Display(c.Host)
-	_, literal := c.Host.Addr()
-	at := net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
-	until := "the command ends"
-	if q.asker == nil {
-		until = "the session ends"
-	}
-	p := approval.Prompt{
-		Title: "The command wants to connect to a host that is not on the list. Allow it?", Object: at, Rule: asked.Rule,
-		Offers: []approval.Offer{
-			{Scope: approval.Once, Text: "this connection"},
-			{Scope: approval.Session, Text: at + " until " + until},
-		},
-	}
-	if owner := hostname.Registrable(c.Host); !literal && owner != host {
-		p.Notes = append(p.Notes, "it belongs to "+owner)
-	}
-	if warning != "" {
-		p.Notes = append(p.Notes, "careful: it "+warning)
-	}
-	rule, err := hostname.ParseRule(at, policy.Origin{File: "answer"})
-	if err != nil || hostname.CheckRule(rule) != nil || q.save == nil {
-		return p, policy.HostRule{} // what many owners share is not for keeping
-	}
-	text := "always: " + rule.String()
-	if !literal {
-		text += " and all names below it"
-	}
-	p.Offers = append(p.Offers, approval.Offer{Scope: approval.Always, Text: text + " (saved in your settings)"})
-	return p, rule
 }
 
 // close withdraws every question, and waits until the terminal is as it was.

@@ -33,7 +33,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		words = append(s.setup.Shell(t.start.Text), words...)
 	}
 	spec := sandbox.Command{Args: words, Environ: t.environ(), Dir: t.info.Dir, TTY: t.tty()}
-	if t.outside { // as a person just said of this one
+	if t.start.outside { // as a person just said of this one
 		if reason := t.decided(policy.Decision{Verdict: policy.Allow, Rule: policy.Rule{ID: "answer:once", Text: "a person said to run it outside"}}); reason != "" {
 			return 125, reason
 		}
@@ -263,6 +263,7 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 		}
 		switch ev.Kind {
 		case sandbox.EventExited:
+			t.exited(ev.Code)
 			if t.start.Terminal != nil {
 				t.start.Terminal.Drain(t.info.ID)
 			}
@@ -333,23 +334,26 @@ func (t *task) named(e *sandbox.NameEvent) {
 
 // lose tells, once in a session, of a cache folder that is not there outside.
 func (t *task) lose(folder string) {
-	s := t.s
-	s.mu.Lock()
-	known := slices.Contains(s.lost, folder) || len(s.lost) >= maxDenials
-	if !known {
-		s.lost = append(s.lost, folder)
-	}
-	s.mu.Unlock()
-	if !known {
+	if t.s.first("lost " + folder) {
 		t.notice("a cache folder that does not exist outside is kept for this command alone; to keep it from now on: " + plain.Quote([]string{"mkdir", "-p", folder}))
 	}
 }
 
-// end is the last of a task: it is told, and something may be offered.
+// end is the last of a task. What it leaves to be asked about is open before it
+// is seen to have ended: who shows it looks once.
 func (t *task) end(code int, reason string) {
 	s := t.s
 	s.mu.Lock()
-	t.info.Ended, t.info.Code, t.info.Reason = time.Now(), code, reason
+	t.over, t.info.Code, t.info.Reason = true, code, reason
+	s.mu.Unlock()
+	if t.began {
+		t.report(code)
+	}
+	if s.ask != nil {
+		t.leave(code)
+	}
+	s.mu.Lock()
+	t.info.Ended = time.Now()
 	denied := t.info.Denied
 	s.forget()
 	s.mu.Unlock()
@@ -367,19 +371,30 @@ func (t *task) end(code int, reason string) {
 		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}
 	s.watchers.tell()
-	if s.ask == nil {
+}
+
+// exited withdraws the questions of a command before the last that it wrote is
+// shown: the page of one of them may hold that up.
+func (t *task) exited(code int) {
+	s := t.s
+	if s.ask == nil || !t.isOver(code) {
 		return
 	}
-	t.mu.Lock()
-	stopped, late := t.terms > 0, t.late
-	t.mu.Unlock()
-	if code == 0 || stopped || t.client != nil {
+	s.mu.Lock()
+	t.over, t.info.Code = true, code
+	s.mu.Unlock()
+	s.ask.withdraw(t.info.ID)
+}
+
+// leave withdraws the questions of a command that has ended, or offers to run it
+// once more.
+func (t *task) leave(code int) {
+	s := t.s
+	if t.isOver(code) {
 		s.ask.withdraw(t.info.ID)
 		return
 	}
-	if late {
-		s.again(t)
-	}
+	s.again(t)
 	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress {
 		s.offerOutside(t)
 	}

@@ -86,8 +86,26 @@ func (s *Session) record(e egress.Event) (err error) {
 	if isDenial(e) {
 		s.deny(e.Task, denialOf(e))
 	}
+	if e.End {
+		s.missed(e)
+	}
 	s.watchers.tell()
 	return err
+}
+
+// missed notes how an allowed request of a command ended. One whose client gave
+// up may end after its command.
+func (s *Session) missed(e egress.Event) {
+	s.mu.Lock()
+	t := s.task(e.Task)
+	s.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.missed.end(e)
+	if over, code := s.over(t); over && code != 0 && t.client == nil {
+		t.reportUnreached()
+	}
 }
 
 // deny notes a refusal of whatever kind.

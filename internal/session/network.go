@@ -110,9 +110,15 @@ func (n *network) find(peer netip.AddrPort) source {
 	if s := n.look(peer); s.pid != 0 {
 		return s
 	}
-	n.starting.Lock()
-	n.starting.Unlock()
+	n.entered()
 	return n.look(peer)
+}
+
+// entered waits until the commands that have begun to start have entered, or
+// failed to start: until nobody reads the lock.
+func (n *network) entered() {
+	n.starting.Lock()
+	defer n.starting.Unlock()
 }
 
 func (n *network) look(peer netip.AddrPort) source {
@@ -221,7 +227,7 @@ func localPorts(ports []uint16) ([]uint16, error) {
 	out := slices.Clone(ports)
 	slices.Sort(out)
 	for _, port := range out {
-		if port == dnsPort || port == netip.MustParseAddrPort(sandbox.ProxyAddr).Port() {
+		if ownPort(port) {
 			return nil, &policy.RefusedError{
 				What: fmt.Sprintf("local port %d", port), Why: "inside it is the sandbox's own",
 				Lift: fmt.Sprintf("allow the host localhost:%d, which is reached through the proxy", port),
@@ -229,6 +235,11 @@ func localPorts(ports []uint16) ([]uint16, error) {
 		}
 	}
 	return slices.Compact(out), nil
+}
+
+// ownPort reports whether the sandbox itself listens on the port of its loopback.
+func ownPort(port uint16) bool {
+	return port == dnsPort || port == netip.MustParseAddrPort(sandbox.ProxyAddr).Port()
 }
 
 const (

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,7 +19,7 @@ func (t *task) blockedFiles() bool {
 }
 
 // late is told that a host was allowed for which nobody waits any more: the
-// command that gave up is offered again (SPEC N7). The questions are locked.
+// command that gave up is offered again (SPEC N7).
 func (s *Session) late(one *question) {
 	s.mu.Lock()
 	t := s.task(one.from.task)
@@ -31,20 +30,37 @@ func (s *Session) late(one *question) {
 	t.mu.Lock()
 	t.late = true
 	t.mu.Unlock()
-	s.mu.Lock()
-	ended, code := !t.info.Ended.IsZero(), t.info.Code
-	s.mu.Unlock()
-	if ended && code != 0 {
-		s.goUnlessClosed(func() { s.again(t) })
+	if over, code := s.over(t); over && code != 0 {
+		s.again(t)
 	}
 }
 
-func (s *Session) goUnlessClosed(f func()) {
+// over reports whether what a command leaves behind is being seen to, or has
+// been, and its exit code.
+func (s *Session) over(t *task) (bool, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
-		s.work.Go(f)
+	return t.over, t.info.Code
+}
+
+// gone reports whether nobody would be offered the command again: nothing is
+// asked for it any more when nobody waits. The questions are locked.
+func (s *Session) gone(task int) bool {
+	s.mu.Lock()
+	t := s.task(task)
+	s.mu.Unlock()
+	if t == nil {
+		return true // whose it is was not found out, or it is forgotten
 	}
+	over, code := s.over(t)
+	return over && t.isOver(code)
+}
+
+// isOver reports whether a command that has ended so is not offered again.
+func (t *task) isOver(code int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return code == 0 || t.terms > 0 || t.client != nil
 }
 
 // again offers to run a command that failed for want of a host.
@@ -90,11 +106,15 @@ func (s *Session) offerOutside(t *task) {
 // offer asks whether a command that has ended is to run once more, while
 // others run on.
 func (s *Session) offer(t *task, kind QuestionKind, p approval.Prompt, outside bool) {
-	s.goUnlessClosed(func() {
-		if d := s.ask.consent(context.Background(), kind, t.source(), p); d.Verdict != policy.Allow {
+	s.ask.offer(kind, t.source(), p, func() {
+		c := t.start
+		c.outside = outside
+		if c.Again != nil {
+			c.Again(c)
+			s.watchers.tell()
 			return
 		}
-		if _, err := s.begin(t.start, nil, outside); err != nil && !errors.Is(err, ErrClosed) {
+		if _, err := s.begin(c, nil); err != nil && !errors.Is(err, ErrClosed) {
 			s.notice(fmt.Sprintf("%s: %v", t.info.Command, err))
 		}
 	})

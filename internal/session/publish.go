@@ -5,7 +5,6 @@ package session
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -49,15 +48,26 @@ type published struct {
 
 // listen takes the host's port, before anything runs.
 func (p *publisher) listen(at Publish) error {
-	addr := netip.AddrPortFrom(at.Addr, at.Port).String()
-	l, err := net.Listen("tcp", addr)
+	l, err := at.listen()
 	if err != nil {
-		return &policy.RefusedError{
-			What: "--publish " + addr, Why: "the host cannot listen there: " + err.Error(), Lift: "free the port, or publish another",
-		}
+		return err
 	}
 	p.servers = append(p.servers, published{l, at.Port})
 	return nil
+}
+
+// listen takes the host's port.
+func (at Publish) listen() (net.Listener, error) {
+	if ownPort(at.Port) { // whoever connects would be taken for a command
+		return nil, &policy.RefusedError{What: "publishing " + at.String(), Why: "inside the port is the sandbox's own", Lift: "let the server use another port"}
+	}
+	l, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return nil, &policy.RefusedError{
+			What: "publishing " + at.String(), Why: "the host cannot listen there: " + err.Error(), Lift: "free the port, or publish another",
+		}
+	}
+	return l, nil
 }
 
 // serve accepts until close.
@@ -66,20 +76,25 @@ func (p *publisher) serve(inside sandbox.Process, relay *egress.Proxy) {
 	p.p, p.egress, p.open, p.room.L = inside, relay, map[net.Conn]struct{}{}, &p.mu
 	p.mu.Unlock()
 	for _, l := range p.servers {
-		p.work.Go(func() {
-			for {
-				c, err := l.Accept()
-				switch {
-				case errors.Is(err, net.ErrClosed):
-					return
-				case err != nil:
-					time.Sleep(acceptPause)
-				case !p.ask(c, l.port):
-					c.Close()
-				}
-			}
-		})
+		p.accept(l, p.ask)
 	}
+}
+
+// accept hands each connection to take, until close.
+func (p *publisher) accept(l published, take func(c net.Conn, port uint16) bool) {
+	p.work.Go(func() {
+		for {
+			c, err := l.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil:
+				time.Sleep(acceptPause)
+			case !take(c, l.port):
+				c.Close()
+			}
+		}
+	})
 }
 
 // ask requests a socket for c, once there is room.

@@ -98,6 +98,7 @@ type Session struct {
 	ask   *questions
 	rec   Recorder // of what belongs to no command
 	lanes lanes
+	ports ports
 	work  sync.WaitGroup
 
 	mu          sync.Mutex
@@ -111,8 +112,8 @@ type Session struct {
 	connections connections
 	denied      denials
 	denials     int
-	lost        []string      // see task.lose
-	policy      policy.Policy // of the tier, as it was settled last
+	told        map[string]bool // see first
+	policy      policy.Policy   // of the tier, as it was settled last
 
 	inner    InnerSocket
 	watchers watchers
@@ -135,9 +136,10 @@ func New(setup Setup) (*Session, error) {
 		fresh: setup.FreshClone && setup.Mode == policy.NoMode && setup.Tier != policy.Airlock,
 	}
 	if setup.Mode == policy.NoMode { // a fixed mode never asks (SPEC T7)
-		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late)
+		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late, s.gone)
 	}
-	s.lanes.s = s
+	s.lanes.s, s.ports.s = s, s
+	s.ports.room.L = &s.ports.mu
 	s.rec = s.recorder()
 	if err := s.rec.Start(Command{}, p, "session"); err != nil {
 		return nil, err
@@ -170,6 +172,7 @@ func (s *Session) Close() error {
 	}
 	s.ask.close()
 	s.work.Wait()
+	s.ports.close()
 	err := s.lanes.close()
 	if !again {
 		s.mu.Lock()
@@ -192,7 +195,7 @@ func (s *Session) notice(line string) {
 
 // State is the session now.
 func (s *Session) State() State {
-	why := s.lanes.why()
+	why, shown := s.lanes.why(), s.ports.shown()
 	var open []Question
 	if s.ask != nil {
 		open = s.ask.shown()
@@ -201,7 +204,7 @@ func (s *Session) State() State {
 	defer s.mu.Unlock()
 	st := State{
 		ID: s.id, Workspace: s.setup.Workspace, Trusted: s.setup.Trusted, Tier: s.tier, Mode: s.setup.Mode, Permission: s.permission,
-		Allowed: s.allowed, Denied: s.denials, Questions: open, FreshClone: s.fresh,
+		Allowed: s.allowed, Denied: s.denials, Questions: open, FreshClone: s.fresh, Published: shown,
 	}
 	if s.policy.Sandboxed() {
 		if !s.policy.HasNetwork() {

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bawn/internal/approval"
+	"bawn/internal/config/told"
 	"bawn/internal/egress"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -283,29 +284,29 @@ func TestT6_FreshClone(t *testing.T) {
 }
 
 func TestT6_FreshCloneIsSuggestedOnce(t *testing.T) {
-	ws, m := t.TempDir(), Suggestions{Dir: filepath.Join(t.TempDir(), "state")}
-	if m.FreshClone(ws, time.Now()) {
+	ws, past := t.TempDir(), told.Suggestions(filepath.Join(t.TempDir(), "state"))
+	if FreshClone(past, ws, time.Now()) {
 		t.Error("no repository")
 	}
 	if err := os.Mkdir(filepath.Join(ws, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if !m.FreshClone(ws, time.Now()) || (Suggestions{}).FreshClone(ws, time.Now()) {
+	if !FreshClone(past, ws, time.Now()) || FreshClone(told.Store{}, ws, time.Now()) {
 		t.Error("a new clone is not told from others")
 	}
-	if m.FreshClone(ws, time.Now().Add(25*time.Hour)) {
+	if FreshClone(past, ws, time.Now().Add(25*time.Hour)) {
 		t.Error("an old one is suggested")
 	}
 	for range 2 {
-		if err := m.Done(ws); err != nil {
+		if err := past.Note(told.Key(ws)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.FreshClone(ws, time.Now()) {
+	if FreshClone(past, ws, time.Now()) {
 		t.Error("suggested twice")
 	}
 	other := t.TempDir()
-	if err := os.Mkdir(filepath.Join(other, ".git"), 0o755); err != nil || !m.FreshClone(other, time.Now()) {
+	if err := os.Mkdir(filepath.Join(other, ".git"), 0o755); err != nil || !FreshClone(past, other, time.Now()) {
 		t.Error("another workspace counts as answered")
 	}
 }
@@ -482,21 +483,133 @@ func TestN7_CommandIsOfferedAgain(t *testing.T) {
 	await(t, s, "the end", running(0))
 }
 
-// What a command that went well, or was stopped, has left open is withdrawn.
-func TestQuestionsEndWithTheirCommand(t *testing.T) {
+// A command that is to run once more is given to whoever has its screen, before
+// the answer returns: that starts it, outside if a person said so.
+func TestC5_AgainIsForTheScreen(t *testing.T) {
+	b := &stub{}
+	setup := testSetup(t, b)
+	s := open(t, setup)
+	var given []Start
+	again := func(c Start) { given = append(given, c) }
+	if _, err := s.Start(Start{Text: "echo made >out.txt", Kind: Background, Again: again}); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitStarts(t, 1)
+	b.process(0).events <- denied("/ws/.git/hooks/pre-commit")
+	b.process(0).exit(1)
+	st := await(t, s, "the end", running(0))
+	if len(st.Questions) != 1 || st.Questions[0].Kind != AboutOutside {
+		t.Fatalf("it is not asked before its end is seen: %+v", st.Questions)
+	}
+	if !s.Answer(st.Questions[0].ID, approval.Once) || len(given) != 1 || len(s.State().Tasks) != 1 {
+		t.Fatalf("given %+v, %+v", given, s.State().Tasks)
+	}
+	if _, err := s.Start(given[0]); err != nil {
+		t.Fatal(err)
+	}
+	st = await(t, s, "outside", func(st State) bool { return len(st.Tasks) == 2 && running(0)(st) })
+	if data, err := os.ReadFile(filepath.Join(setup.Workspace, "out.txt")); string(data) != "made\n" || st.Tasks[1].Tier != policy.Open {
+		t.Errorf("%q, %v, %+v", data, err, st.Tasks[1])
+	}
+	// A no gives nothing.
+	if _, err := s.Start(Start{Text: "x", Kind: Background, Again: again}); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitStarts(t, 2)
+	b.process(1).events <- denied("/ws/.git/hooks/pre-commit")
+	b.process(1).exit(1)
+	st = await(t, s, "the end", running(0))
+	if !s.Answer(st.Questions[0].ID, approval.No) || len(given) != 1 {
+		t.Errorf("given %+v", given)
+	}
+}
+
+// What a client sends cannot ask to be outside.
+func TestClientIsNeverOutside(t *testing.T) {
 	b := &stub{}
 	s := open(t, testSetup(t, b))
-	id := typed(t, s, "x")
+	if _, err := s.Serve(Start{Text: "x", Kind: Attached, outside: true}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+		t.Fatal(err)
+	}
 	b.awaitStarts(t, 1)
-	l, _ := asks(t, s)
-	l.net.enter(b.process(0), source{task: id})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { l.net.decide(ctx, egress.Request{Connect: connect(t, "a.test:443")}) }()
-	await(t, s, "question", questionsOpen(1))
-	cancel()
-	await(t, s, "nobody", func(st State) bool { return st.Questions[0].Waiting == 0 })
-	b.process(0).exit(0)
-	await(t, s, "the end", func(st State) bool { return running(0)(st) && len(st.Questions) == 0 })
+	if got := tierOf(b.specs[0]); got != "guarded" {
+		t.Errorf("it is in %q", got)
+	}
+}
+
+// What a command that went well, was stopped, or is another process's has left
+// open is withdrawn, whether its connection ends before or after it. One that
+// failed is to be offered again: its question stays.
+func TestQuestionsEndWithTheirCommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		code             int
+		stopped, foreign bool
+		stays            bool
+	}{
+		"went well": {}, "stopped": {code: 1, stopped: true}, "a client's": {code: 1, foreign: true}, "failed": {code: 1, stays: true},
+	} {
+		for _, first := range []bool{true, false} { // the connection ends first
+			t.Run(fmt.Sprint(name, first), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := &stub{}
+					s := open(t, testSetup(t, b))
+					id := 0
+					if c.foreign {
+						var err error
+						if id, err = s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+							t.Fatal(err)
+						}
+					} else {
+						id = typed(t, s, "x")
+					}
+					synctest.Wait()
+					l, ask := asks(t, s)
+					l.net.enter(b.process(0), source{task: id})
+					ctx, cancel := context.WithCancel(t.Context())
+					ask(ctx, "a.test:443")
+					synctest.Wait()
+					if c.stopped {
+						if err := s.Stop(id); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if first {
+						cancel()
+						synctest.Wait()
+						if n := len(s.State().Questions); n != 1 {
+							t.Fatalf("%d questions while it runs", n)
+						}
+					}
+					b.process(0).exit(c.code)
+					synctest.Wait()
+					cancel()
+					synctest.Wait()
+					if n := len(s.State().Questions); (n == 1) != c.stays || !running(0)(s.State()) {
+						t.Errorf("%d questions after its end", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Nor does one stay of which nobody knows whose it is.
+func TestQuestionOfUnknownSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, testSetup(t, &stub{}))
+		_, ask := asks(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		ask(ctx, "a.test:443")
+		synctest.Wait()
+		if n := len(s.State().Questions); n != 1 {
+			t.Fatalf("%d questions", n)
+		}
+		cancel()
+		synctest.Wait()
+		if n := len(s.State().Questions); n != 0 {
+			t.Errorf("%d questions that nobody waits for", n)
+		}
+	})
 }
 
 func denied(path string) sandbox.Event {

@@ -19,6 +19,8 @@ type State struct {
 	Permission policy.PermissionMode
 	// NoNetwork says why commands started now have no network; "" if they have.
 	NoNetwork string
+	// Published are ports of the guarded commands' loopback that the host shows.
+	Published []Publish
 	// Allowed and Denied count decisions since the start: connections, and
 	// denials of every kind.
 	Allowed, Denied int
@@ -111,6 +113,12 @@ type Start struct {
 	// Terminal takes over the command's terminal when it has one: see Terminal.
 	// A background task without one writes to a file that Output reads.
 	Terminal Terminal
+	// Again is given the command when a person has said yes to running it once
+	// more, to be started by whoever has its screen; nil leaves that to the
+	// session. It is called before the answer returns.
+	Again func(Start)
+
+	outside bool // without a sandbox, as a person said of this very command
 }
 
 // Terminal is a screen that a foreground command has to itself.

@@ -44,6 +44,8 @@ type Client struct {
 	Event func(sandbox.Event, []Denial)
 	// Notice tells the client's person what they do not get.
 	Notice func(line string)
+
+	person bool // its standard error is a terminal
 }
 
 // task is one command of a session. info is guarded by the session's mu.
@@ -55,18 +57,19 @@ type task struct {
 	out    *output
 	rec    Recorder // nil before it begins; guarded by the session's mu
 	began  bool     // it is recorded that it runs
+	over   bool     // it runs no more, and has info.Code; guarded by the session's mu
 	denied denials
+	missed unreached
 	shown  func()        // when the sandbox stands; nil is nothing
 	policy policy.Policy // under which it runs
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu      sync.Mutex
-	p       sandbox.Process // nil before the start and after the end
-	terms   int             // how often it was told to end
-	names   nameList
-	outside bool // run it outside, as a person said
-	late    bool // a host was allowed after the command had given up on it
+	mu    sync.Mutex
+	p     sandbox.Process // nil before the start and after the end
+	terms int             // how often it was told to end
+	names nameList
+	late  bool // a host was allowed after the command had given up on it
 }
 
 // task finds a command. The caller holds mu.
@@ -89,7 +92,7 @@ func (s *Session) Start(c Start) (int, error) {
 	if s.ask != nil {
 		s.ask.rouse() // whoever types is there
 	}
-	return s.begin(c, nil, false)
+	return s.begin(c, nil)
 }
 
 // Serve runs a command for a client, in a folder that is real. It does not wait
@@ -101,10 +104,12 @@ func (s *Session) Serve(c Start, client Client) (int, error) {
 	if err := checkStreams(client.Stdio); err != nil {
 		return 0, err
 	}
-	return s.begin(c, &client, false)
+	client.person = client.TTY || IsTerminal(client.Stdio.Err)
+	c.Again, c.outside = nil, false // what a client gets is what it asked for
+	return s.begin(c, &client)
 }
 
-func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
+func (s *Session) begin(c Start, client *Client) (int, error) {
 	if c.Text == "" && (len(c.Args) == 0 || c.Args[0] == "") {
 		return 0, errors.New("no command given")
 	}
@@ -123,7 +128,7 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 		}
 	}
 	c.Dir = dir
-	t := &task{s: s, start: c, client: client, outside: outside}
+	t := &task{s: s, start: c, client: client}
 	t.info = Task{Kind: c.Kind, Command: t.command().String(), Dir: dir, Started: time.Now()}
 	if client != nil && len(t.info.Command) > maxShown {
 		t.info.Command = strings.ToValidUTF8(t.info.Command[:maxShown], "") + "..."
@@ -152,7 +157,7 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 	}
 	s.lastTask++
 	t.info.ID, t.info.Tier = s.lastTask, s.tier
-	if outside {
+	if c.outside {
 		t.info.Tier = policy.Open
 	}
 	if client != nil {

@@ -12,6 +12,7 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/sandbox"
+	"bawn/internal/tty"
 )
 
 // terminal joins the caller's terminal with the one that the command has in
@@ -122,7 +123,7 @@ func (t *terminal) output() {
 func (t *terminal) show(b []byte) error {
 	t.screen.Lock()
 	defer t.screen.Unlock()
-	return writeAll(t.out, b)
+	return tty.WriteAll(t.out, b)
 }
 
 // lend takes the terminal from the command for a question; the function gives
@@ -317,24 +318,4 @@ func foreground(fd int) bool {
 		return true
 	}
 	return err == nil && pgrp == unix.Getpgrp()
-}
-
-// writeAll writes to a descriptor that another process may have made
-// non-blocking.
-func writeAll(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := unix.Write(fd, b)
-		switch err {
-		case nil:
-			b = b[n:]
-		case unix.EINTR:
-		case unix.EAGAIN:
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1); err != nil && err != unix.EINTR {
-				return err
-			}
-		default:
-			return err
-		}
-	}
-	return nil
 }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +16,14 @@ type Unreached struct {
 	At    policy.Connect
 	Cause string // of the last time
 	Count int
+}
+
+// name is the host, and its port if that is known.
+func (u Unreached) name() string {
+	if u.At.Port == 0 {
+		return u.At.Host.String()
+	}
+	return net.JoinHostPort(u.At.Host.String(), strconv.Itoa(int(u.At.Port)))
 }
 
 // patience is how long a client must have waited to call it no answer: many

@@ -94,7 +94,7 @@ func (f Facts) url(w Word) policy.Decision {
 		return passes
 	}
 	if f.Policy.Tier() == policy.Airlock {
-		return refuse("precheck:airlock", c.Host.String()+" cannot be reached: there is no network in airlock", "--tier guarded allows listed hosts")
+		return refuse("precheck:airlock", c.Host.String()+" cannot be reached: there is no network in airlock", f.Policy.NoNetwork().Lift)
 	}
 	var d policy.Decision
 	if f.Connect != nil {

@@ -1,5 +1,5 @@
-// Package told keeps which notices a person has seen, so that each run does
-// not repeat them. Nothing depends on it: what cannot be kept is said again.
+// Package told keeps what a person was told or has answered, so that it is not
+// said again. Nothing depends on it but that.
 package told
 
 import (
@@ -16,12 +16,8 @@ import (
 )
 
 const (
-	storeName = "told"
 	head      = "bawn told 1\n"
-	// maxEntries is how many notices are kept; the oldest is forgotten first.
-	maxEntries = 1000
-	entrySize  = 32 // hexadecimal digits
-	maxFile    = len(head) + maxEntries*(entrySize+1)
+	entrySize = 32 // hexadecimal digits
 )
 
 // Key stands for one notice: whatever its text depends on, in parts.
@@ -34,35 +30,54 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:entrySize]
 }
 
-// Store is the file in bawn's state folder. The zero Store has no folder, and
-// everything is new to it.
-type Store struct{ dir string }
+// Store is a file in bawn's state folder, of which the newest entries are kept.
+// The zero Store has no folder, and keeps nothing.
+type Store struct {
+	dir, name string
+	max       int // entries; the oldest is forgotten first
+}
 
-// Open returns the store in a state folder. Nothing is read or made yet.
-func Open(dir string) Store { return Store{dir} }
+var errNoFolder = errors.New("no state folder is known")
 
-// Seen reports for each key whether Note had it before.
-func (s Store) Seen(keys []string) []bool {
+// Notices are what a run has told, in a state folder. Nothing is read or made
+// yet.
+func Notices(dir string) Store { return Store{dir, "told", 1000} }
+
+// Suggestions are the workspaces for which airlock was suggested (SPEC T6).
+func Suggestions(dir string) Store { return Store{dir, "suggested", 10_000} }
+
+// Seen reports for each key whether Note had it before. With an error nobody
+// knows, and none is.
+func (s Store) Seen(keys ...string) ([]bool, error) {
 	seen := make([]bool, len(keys))
-	if s.dir == "" || len(keys) == 0 {
-		return seen
+	switch {
+	case len(keys) == 0:
+		return seen, nil
+	case s.dir == "":
+		return seen, errNoFolder
 	}
 	d, err := disk.Open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seen, nil
+	}
 	if err != nil {
-		return seen
+		return seen, err
 	}
 	defer d.Close()
-	have, _ := read(d)
+	have, err := s.read(d)
 	for i, k := range keys {
 		seen[i] = slices.Contains(have, k)
 	}
-	return seen
+	return seen, err
 }
 
 // Note keeps keys.
-func (s Store) Note(keys []string) error {
-	if s.dir == "" || len(keys) == 0 {
+func (s Store) Note(keys ...string) error {
+	switch {
+	case len(keys) == 0:
 		return nil
+	case s.dir == "":
+		return errNoFolder
 	}
 	d, err := disk.Make(s.dir)
 	if err != nil {
@@ -74,7 +89,7 @@ func (s Store) Note(keys []string) error {
 		return err
 	}
 	defer unlock()
-	have, err := read(d)
+	have, err := s.read(d)
 	if err != nil {
 		return err
 	}
@@ -83,19 +98,19 @@ func (s Store) Note(keys []string) error {
 			have = append(have, k)
 		}
 	}
-	have = have[max(0, len(have)-maxEntries):]
+	have = have[max(0, len(have)-s.max):]
 	var b bytes.Buffer
 	b.WriteString(head)
 	for _, k := range have {
 		b.WriteString(k + "\n")
 	}
-	return d.Replace(storeName, b.Bytes(), 0o600)
+	return d.Replace(s.name, b.Bytes(), 0o600)
 }
 
 // read returns what is kept. A file that others could have written, which
 // would silence a notice, is an error and stays as it is; one of another form
 // is begun anew.
-func read(d *disk.Dir) ([]string, error) {
+func (s Store) read(d *disk.Dir) ([]string, error) {
 	in, err := d.Info()
 	if err == nil {
 		err = in.OnlyOwners(os.Geteuid())
@@ -103,7 +118,7 @@ func read(d *disk.Dir) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, in, err := d.Read(storeName, maxFile)
+	data, in, err := d.Read(s.name, len(head)+s.max*(entrySize+1))
 	var big *disk.TooBigError
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &big):

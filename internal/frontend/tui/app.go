@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -48,6 +49,9 @@ type app struct {
 	quit   bool
 
 	prefixed bool // the key before was the prefix; of the goroutine that reads keys
+
+	mu    sync.Mutex
+	again []session.Start // to be run once more, when the screen is free
 }
 
 // Run is the session on the terminal tty until the person ends it: an input
@@ -252,18 +256,60 @@ func (a *app) start(line string) {
 		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
 		return
 	}
+	c := session.Start{Text: text, NoEgress: alone, Kind: session.Foreground}
 	if before, ok := strings.CutSuffix(text, "&"); ok && !strings.HasSuffix(before, "&") && strings.TrimSpace(before) != "" {
 		// What a shell leaves behind would end with it: a task of the session does not.
-		task, err := a.s.Start(session.Start{Text: strings.TrimSpace(before), NoEgress: alone, Kind: session.Background})
-		if err != nil {
-			a.complain(err)
-			return
-		}
-		a.print(fmt.Sprintf("task %d: /output %[1]d shows what it writes, /stop %[1]d ends it\n", task))
-		a.update()
+		c.Text, c.Kind = strings.TrimSpace(before), session.Background
+	}
+	a.launch(c)
+}
+
+// launch starts a command that was typed, or is to run once more.
+func (a *app) launch(c session.Start) {
+	c.Again = a.runAgain
+	if c.Kind != session.Background {
+		a.begin(c)
 		return
 	}
-	a.begin(session.Start{Text: text, NoEgress: alone})
+	task, err := a.s.Start(c)
+	if err != nil {
+		a.complain(err)
+		return
+	}
+	a.print(fmt.Sprintf("task %d: /output %[1]d shows what it writes, /stop %[1]d ends it\n", task))
+	a.update()
+}
+
+// runAgain is told by the session, in any goroutine: a person has just said yes
+// to running a command once more.
+func (a *app) runAgain(c session.Start) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.again = append(a.again, c)
+}
+
+// next is a command that is to run once more, and may: the screen is free.
+func (a *app) next() (c session.Start, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.task != 0 || a.quit || len(a.again) == 0 {
+		return c, false
+	}
+	c = a.again[0]
+	a.again = a.again[1:]
+	return c, true
+}
+
+// echo writes a command as if it had been typed.
+func (a *app) echo(c session.Start) {
+	text := c.Text
+	if c.NoEgress {
+		text = "!" + text
+	}
+	if c.Kind == session.Background {
+		text += " &"
+	}
+	a.print(a.o.Look.as(faint, "> ") + a.o.Look.safe(text) + "\n")
 }
 
 // begin starts a command that has the screen.
@@ -369,11 +415,20 @@ func (a *app) update() {
 	}
 	a.later = a.later && len(st.Questions) > 0
 	switch {
+	case a.quit: // nobody is asked any more
 	case a.asked > was && !a.later:
 		a.page(QuestionsPage)
 	case st.FreshClone && !a.cloned:
 		a.cloned = true
 		a.page(ClonePage)
+	}
+	for !a.o.Plain { // there the prompt does so, which has no screen open
+		c, ok := a.next()
+		if !ok {
+			break
+		}
+		a.echo(c)
+		a.launch(c)
 	}
 	a.draw()
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/approval"
 	"bawn/internal/session"
 	"bawn/internal/tools/vterm"
 )
@@ -19,8 +20,18 @@ import (
 // runningFake is a fake session that runs its commands, in a terminal of their own.
 type runningFake struct {
 	*fake
-	t       *testing.T
-	started []session.Start
+	t        *testing.T
+	started  []session.Start
+	answered func() // before an answer returns
+	ending   func() // once, when a command is seen to have ended
+}
+
+func (f *runningFake) Answer(id int, s approval.Scope) bool {
+	ok := f.fake.Answer(id, s)
+	if f.answered != nil {
+		f.answered()
+	}
+	return ok
 }
 
 func newRunning(t *testing.T) *runningFake {
@@ -70,6 +81,10 @@ func (f *runningFake) Start(c session.Start) (int, error) {
 		f.change(func() {
 			f.st.Tasks[id-1].Ended = noon.Add(time.Duration(id) * time.Second)
 			f.st.Tasks[id-1].Code = cmd.ProcessState.ExitCode()
+			if f.ending != nil {
+				f.ending()
+				f.ending = nil
+			}
 		})
 	}()
 	return id, nil
@@ -224,6 +239,79 @@ func TestAppPlain(t *testing.T) {
 		t.Error(err)
 	}
 	asBefore(t, term, before)
+}
+
+// C5: a command that is run once more is a command of the app: it has the screen,
+// in plain form too, and what is typed is its own.
+func TestC5_AppRunsAgain(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		term := openTerm(t, 80, 24)
+		s := newRunning(t)
+		o := testOptions(&clock{noon})
+		o.Plain, o.Now = plain, time.Now
+		q := exampleQuestion(7)
+		q.Deadline = time.Now().Add(5 * time.Minute)
+		if plain {
+			o.Ask = &asker{answers: []approval.Answer{{Scope: approval.Once, Given: true}}}
+		}
+		s.answered = func() {
+			s.mu.Lock()
+			c := s.started[0]
+			s.mu.Unlock()
+			c.Text = `echo rea''dy; read x; echo "got $x"`
+			c.Again(c)
+		}
+		end := onTerminal(t, term, s, o)
+		waitUntil(t, term, "the input line", func(s string) bool { return strings.Contains("\n"+s, "\n>") })
+		s.st.Questions = nil
+		if plain {
+			s.ending = func() { s.st.Questions = []session.Question{q} }
+		}
+		typed(t, term, "echo one\r")
+		if !plain {
+			waitUntil(t, term, "its end", func(s string) bool { return strings.Contains(last(s), "exit 0 in") })
+			s.change(func() { s.st.Questions = []session.Question{q} })
+			waitFor(t, term, "wants to connect")
+			for range 40 { // a key counts only when the question has stood for a while
+				typed(t, term, "y")
+				if _, err := term.Wait(500*time.Millisecond, func(string) bool { return !term.AltScreen() }); err == nil {
+					break
+				}
+			}
+		}
+		waitUntil(t, term, "the command once more", func(s string) bool {
+			s += "\n"
+			return strings.Contains(s, "> echo rea''dy; read x") && strings.Contains(s, "\nready\n") && !strings.Contains(s, "\n>\n")
+		})
+		typed(t, term, "word\r")
+		waitUntil(t, term, "what was typed", func(s string) bool { return strings.Contains(s, "\ngot word\n") && strings.Contains(s+"\n", "\n>\n") })
+		s.mu.Lock()
+		if n := len(s.started); n != 2 || s.started[1].Terminal == nil || s.started[1].Kind != session.Foreground {
+			t.Errorf("started %+v", s.started)
+		}
+		s.mu.Unlock()
+		typed(t, term, "/quit\r")
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A question whose command has ended is taken from the screen, whoever looks at
+// it, and answers nothing.
+func TestAppQuestionWithdrawn(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := newRunning(t)
+	end := onTerminal(t, term, s, testOptions(&clock{noon}))
+	waitFor(t, term, "guarded")
+	s.change(func() { s.st.Questions = []session.Question{exampleQuestion(7)} })
+	waitFor(t, term, "wants to connect")
+	s.change(func() { s.st.Questions = nil })
+	waitUntil(t, term, "the input line", func(s string) bool { return !term.AltScreen() && strings.Contains("\n"+s+"\n", "\n>\n") })
+	typed(t, term, "y\x7f/quit\r")
+	if err := end(); err != nil || s.logged() != "" {
+		t.Errorf("%v, %q", err, s.logged())
+	}
 }
 
 func TestAppHangup(t *testing.T) {

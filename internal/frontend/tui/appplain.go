@@ -28,6 +28,13 @@ func (a *app) runPlain() error {
 			}
 		}
 		a.update()
+		if c, ok := a.next(); ok {
+			a.echo(c)
+			if err := a.beginPlain(changes, func() { a.launch(c) }); err != nil {
+				return err
+			}
+			continue
+		}
 		fmt.Fprint(a.tty, "> ")
 		line, err := readLine(a.tty)
 		switch {

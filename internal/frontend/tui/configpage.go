@@ -3,6 +3,7 @@ package tui
 import (
 	"bawn/internal/policy"
 	"bawn/internal/session"
+	"fmt"
 )
 
 // configView is the page of /config general: the tier, which Enter cycles, and
@@ -119,6 +120,9 @@ func policyDetails(s Session, o Options, w int) []string {
 	}
 	out = append(out, "")
 	field("Network", l.safe(networkSentence(st)))
+	for _, at := range st.Published {
+		field("", fmt.Sprintf("%s of this machine leads to port %d of guarded commands", at, at.Port))
+	}
 	out = append(out, "")
 	enforced := o.Enforced
 	if tierOf(st) == policy.Open {

@@ -99,6 +99,10 @@ func (f *fake) DenyHost(rule string, s approval.Scope) error {
 	f.did1("deny %s %s", rule, s)
 	return f.err
 }
+func (f *fake) Publish(at session.Publish) error {
+	f.did1("publish %s", at)
+	return f.err
+}
 func (f *fake) Policy() policy.Policy            { return f.pol }
 func (f *fake) Start(session.Start) (int, error) { return 0, errors.New("the fake starts nothing") }
 func (f *fake) Output(int, int) ([]byte, error)  { return []byte(f.output), f.err }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,12 +119,18 @@ func askPlain(ctx context.Context, s Session, o Options) (note string, err error
 	for ctx.Err() == nil {
 		open := s.State().Questions
 		if len(open) == 0 {
-			return "", nil
+			return note, nil
 		}
 		q := open[0]
+		note = ""
 		left, cancel := context.WithDeadline(ctx, q.Deadline)
+		gone := whileOpen(left, cancel, s, q.ID)
 		a := o.Ask.Ask(left, plainPrompt(q, len(open), o))
 		cancel()
+		if <-gone && !a.Given {
+			note = "the question is withdrawn: nobody waits for the answer"
+			continue
+		}
 		if !a.Given && ctx.Err() == nil && o.Now().Before(q.Deadline) {
 			return "the question waits: " + a.Reason, nil // the terminal cannot be asked on
 		}
@@ -132,6 +139,33 @@ func askPlain(ctx context.Context, s Session, o Options) (note string, err error
 		}
 	}
 	return note, ctx.Err()
+}
+
+// whileOpen cancels when the question is gone, or its context ends. It then says
+// which.
+func whileOpen(ctx context.Context, cancel func(), s Session, id int) (gone <-chan bool) {
+	is := func() bool {
+		return slices.ContainsFunc(s.State().Questions, func(q session.Question) bool { return q.ID == id })
+	}
+	changes, stop := s.Changes()
+	out := make(chan bool, 1)
+	go func() {
+		defer stop()
+		for is() {
+			select {
+			case _, ok := <-changes:
+				if !ok { // the session has ended
+					changes = nil
+				}
+			case <-ctx.Done():
+				out <- false
+				return
+			}
+		}
+		cancel()
+		out <- true
+	}()
+	return out
 }
 
 // plainPrompt is the prompt with what the box says besides.

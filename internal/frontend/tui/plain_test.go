@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
@@ -99,5 +101,36 @@ func TestPlainDialogs(t *testing.T) {
 		if _, err := Show(context.Background(), tt.page, s, IO{}, plainOptions(a)); err != nil || s.log() != tt.did || len(a.asked) != 1 {
 			t.Errorf("%+v: %v, %q", tt, err, s.log())
 		}
+	}
+}
+
+// waiting answers nothing until its context ends.
+type waiting struct{ asked chan struct{} }
+
+func (w waiting) Ask(ctx context.Context, _ approval.Prompt) approval.Answer {
+	close(w.asked)
+	<-ctx.Done()
+	return approval.Answer{Reason: "withdrawn"}
+}
+
+// A question that is gone is no longer asked on the line, and is not answered.
+func TestPlainQuestionWithdrawn(t *testing.T) {
+	q := exampleQuestion(1)
+	q.Deadline = time.Now().Add(5 * time.Minute)
+	s := withQuestions(t, q)
+	s.changes = make(chan struct{}, 1)
+	w := waiting{make(chan struct{})}
+	o := plainOptions(nil)
+	o.Ask, o.Now = w, time.Now
+	go func() {
+		<-w.asked
+		s.mu.Lock()
+		s.st.Questions = nil
+		s.mu.Unlock()
+		s.changes <- struct{}{}
+	}()
+	note, err := Show(context.Background(), QuestionsPage, s, IO{Out: io.Discard}, o)
+	if err != nil || note != "the question is withdrawn: nobody waits for the answer" || s.logged() != "" {
+		t.Errorf("%q, %v, %q", note, err, s.logged())
 	}
 }

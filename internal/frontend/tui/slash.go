@@ -9,6 +9,7 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
+	"bawn/internal/session"
 )
 
 // slash is a command of the input line, typed as /name.
@@ -29,6 +30,7 @@ var slashes = [...]slash{
 	{"denied", "", "what was refused, and what would lift it", DeniedPage, nil},
 	{"allow", "HOST[:PORT] [always]", "allow a host, for this session or always", NoPage, nil},
 	{"deny", "HOST[:PORT] [always]", "deny a host, for this session or always", NoPage, nil},
+	{"publish", "PORT|IP:PORT", "show a port of guarded commands on this machine", NoPage, nil},
 	{"policy", "", "the rules that hold, with a box to try them", PolicyPage, nil},
 	{"check", "ACTION OBJECT", "try the rules: read PATH, write PATH or connect HOST", NoPage, []string{"read", "write", "connect"}},
 	{"tasks", "", "the commands of this session", TasksPage, nil},
@@ -133,6 +135,12 @@ func runSlash(line string, s Session, o Options) (slashResult, error) {
 		return slashResult{note: "Permissions: " + m.String()}, s.SetPermission(m)
 	case "allow", "deny":
 		return ruleBySlash(c.name == "allow", args, s)
+	case "publish":
+		at, err := session.ParsePublish(args[0])
+		if err != nil {
+			return slashResult{}, err
+		}
+		return slashResult{note: fmt.Sprintf("%s leads to port %d of guarded commands", at, at.Port)}, s.Publish(at)
 	case "check":
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		return slashResult{text: o.tryLines(s.Policy(), rest)}, nil

@@ -39,6 +39,10 @@ type Session interface {
 	AllowHost(rule string, s approval.Scope) error
 	DenyHost(rule string, s approval.Scope) error
 
+	// Publish shows a port of guarded commands on the host, until the session
+	// ends.
+	Publish(at session.Publish) error
+
 	Policy() policy.Policy
 
 	// Start runs a command: see session.Start.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tty"
 )
 
 // Screen owns a terminal from Open to Close.
@@ -124,7 +126,7 @@ func (s *Screen) rescue() {
 		s.held = true // for good: nothing is drawn any more
 		s.mu.Unlock()
 	} else if !s.o.Plain {
-		_ = writeAll(s.fd, []byte(undoAlternate))
+		_ = tty.WriteAll(s.fd, []byte(undoAlternate))
 	}
 	_ = term.Restore(uintptr(s.fd), s.saved)
 }
@@ -418,7 +420,7 @@ func (s *Screen) ownModes(on bool) {
 
 // emit writes what is in buf.
 func (s *Screen) emit() {
-	if len(s.buf) > 0 && !s.dead && writeAll(s.fd, s.buf) != nil {
+	if len(s.buf) > 0 && !s.dead && tty.WriteAll(s.fd, s.buf) != nil {
 		s.dead = true
 		s.keys.hangup(s.o.Hangup)
 	}
@@ -426,24 +428,4 @@ func (s *Screen) emit() {
 		s.buf = nil
 	}
 	s.buf = s.buf[:0]
-}
-
-// writeAll writes to a descriptor that another process may have made
-// non-blocking.
-func writeAll(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := unix.Write(fd, b)
-		switch err {
-		case nil:
-			b = b[n:]
-		case unix.EINTR:
-		case unix.EAGAIN:
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1); err != nil && err != unix.EINTR {
-				return err
-			}
-		default:
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/vterm"
+)
+
+// asking is a command that asks for a host until the file go is there, and then
+// ends with code.
+const asking = `curl -s http://new.test/ & c=$!; while ! test -e go; do sleep 0.05; done; kill $c; wait; echo over; exit `
+
+// forms are a session's two: args, what a question shows, and the key and words
+// of the answers yes.
+var forms = []struct {
+	name, page, once, session string
+	args                      []string
+}{
+	{"screen", "bawn asks", "y", "s", nil},
+	{"plain", "new.test:80", "y\r", "s\r", []string{"--plain"}},
+}
+
+// says answers until the screen shows want: what comes too soon does not count.
+func says(t *testing.T, term *vterm.Terminal, key string, want func(text string) bool) {
+	t.Helper()
+	for range 100 {
+		types(t, term, key)
+		if _, err := term.Wait(time.Second, want); err == nil {
+			return
+		}
+	}
+	t.Fatalf("not answered:\n%s", term.Text())
+}
+
+// A question whose command has ended is taken from the screen, also where the
+// command went well while the question held up what it wrote.
+func TestQuestionEndsWithItsCommandOnTheScreen(t *testing.T) {
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			b := room(t)
+			sandboxtest.Write(t, filepath.Join(b.Workspace, "ask"), asking+"0\n")
+			term, cmd := onScreen(t, b, f.args...)
+			idle(t, term)
+			types(t, term, "sh ./ask\r")
+			shows(t, term, f.page)
+			sandboxtest.Write(t, filepath.Join(b.Workspace, "go"), "")
+			shows(t, term, "\nover")
+			idle(t, term)
+			types(t, term, "\x04")
+			if code := quits(t, cmd); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}
+
+// C5: a command that gave up before its host was allowed is run once more, and
+// has the screen then: what is typed is its own, and the input line comes after.
+func TestC5_RunAgainOnTheScreen(t *testing.T) {
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			b := room(t)
+			sandboxtest.Write(t, filepath.Join(b.Workspace, "ask"), `if test -e go; then echo second; read x; echo "got $x"; exit; fi; `+asking+"7\n")
+			term, cmd := onScreen(t, b, f.args...)
+			idle(t, term)
+			types(t, term, "sh ./ask\r")
+			shows(t, term, f.page)
+			sandboxtest.Write(t, filepath.Join(b.Workspace, "go"), "")
+			says(t, term, f.session, func(text string) bool { return strings.Contains(text, "Run it again?") })
+			says(t, term, f.once, func(text string) bool { return strings.Contains(text, "\nsecond") })
+			if lines := strings.Split(strings.ReplaceAll(term.Text(), " ", ""), "\n"); lines[len(lines)-2] == ">" || lines[len(lines)-1] == ">" {
+				t.Errorf("the input line is under a command:\n%s", term.Text())
+			}
+			types(t, term, "word\r")
+			shows(t, term, "\ngot ")
+			idle(t, term)
+			types(t, term, "\x04")
+			if code := quits(t, cmd); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// Package tty is what all who write to a terminal share.
+package tty

@@ -60,12 +60,13 @@ const (
 	MsgStarted = 'S' // stage: the command runs
 	MsgFailed  = 'E' // stage: exit code byte, then the reason
 	MsgStopped = 'T' // stage: the command was stopped by a signal
-	MsgExited  = 'X' // stage: exit code byte
+	MsgExited  = 'X' // stage: exit code byte; nothing but pid 1 is left in the sandbox
 	MsgNetwork = 'N' // stage: count, a netns.Kind for each descriptor, then a line for each thing that is missing
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
 	MsgSpec    = 'D' // supervisor: the Spec file is complete; to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal
+	MsgRun     = 'A' // supervisor, to a native stage: the command may start
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 
 	// To the keeper. MsgNetwork comes with the socket on which that network is

@@ -201,7 +201,7 @@ func (c child) fork() (*process, error) {
 	}
 	mark := stage.Mark{Launcher: c.role, UID: os.Getuid(), GID: os.Getgid()}
 	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
-		Env:   []string{stage.EnvMark + "=" + mark.String()},
+		Env:   mark.Environ(),
 		Files: c.files,
 		Sys:   c.sys,
 	})

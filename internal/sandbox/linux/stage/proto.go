@@ -6,6 +6,7 @@
 package stage
 
 import (
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -23,7 +24,7 @@ const (
 	VarTempFD = 6
 )
 
-// EnvMark is the one variable the stage starts with; its value is a Mark.
+// EnvMark is the variable that makes a start a stage's; its value is a Mark.
 const (
 	EnvMark = "BAWN_STAGE"
 	Native  = "native"
@@ -40,6 +41,13 @@ type Mark struct {
 
 func (m Mark) String() string {
 	return m.Launcher + "," + strconv.Itoa(m.UID) + "," + strconv.Itoa(m.GID)
+}
+
+// Environ is all the environment that a stage starts with: its mark, and as
+// many processors as there are here. Without them Go's runtime reads the files
+// of the control groups before anything else.
+func (m Mark) Environ() []string {
+	return []string{EnvMark + "=" + m.String(), "GOMAXPROCS=" + strconv.Itoa(runtime.GOMAXPROCS(0))}
 }
 
 // parseMark reads what String wrote; anything else is not a stage.

@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // secrets are made in the bench's home: some 40, as a used home has.
@@ -75,6 +77,9 @@ func (b *bench) start(runs int) error {
 	none := mk("true", "/bin/true")
 	native := mk("bawn run (native)", b.bawn, "run", "--launcher", "native", "--", "/bin/true")
 	bw := mk("bawn run (bwrap)", b.bawn, "run", "--launcher", "bwrap", "--", "/bin/true")
+	unguarded := mk("bawn run --guard off", b.bawn, "run", "--launcher", "native", "--guard", "off", "--", "/bin/true")
+	unrecorded := mk("bawn run, BAWN_LOG=off", b.bawn, "run", "--launcher", "native", "--", "/bin/true")
+	unrecorded.env = append(slices.Clone(env), "BAWN_LOG=off")
 	airlock := mk("bawn run --tier airlock", b.bawn, "run", "--launcher", "native", "--tier", "airlock", "--", "/bin/true")
 	raw8 := mk("bwrap, 7 mounts", append(bwrapBase(ws), "/bin/true")...)
 	raw40 := mk("bwrap, the same 40 masks", append(masks, "/bin/true")...)
@@ -89,13 +94,16 @@ func (b *bench) start(runs int) error {
 	}
 	defer s.keeper.Close()
 	warm := &row{name: "a command in a warm session", call: func() error { return s.run("/bin/true") }}
-	rows := []*row{none, raw8, raw40, rawAll, airlock, native, warm, bw}
+	rows := []*row{none, raw8, raw40, rawAll, airlock, unrecorded, native, unguarded, warm, bw}
 	if err := measure(rows, runs); err != nil {
 		return err
 	}
 	table("Start-up of `true`, guarded", rows, map[string]*row{native.name: raw40, bw.name: raw40, warm.name: native})
 	ratio("native / bwrap with the same masks", native, raw40, 1.0)
 	ratio("native / bwrap with 7 mounts", native, raw8, 1.3)
+	ratio("native with the name guard / without", native, unguarded, 1.05)
+	added := native.median() - unrecorded.median()
+	verdict(fmt.Sprintf("the log adds %s ms to a run", ms(added)), added <= 200*time.Microsecond, "at most 0.20 ms")
 	fmt.Printf("         guarded (proxy, resolver, transparent mode) costs %s ms more than airlock (a listener that refuses)\n",
 		ms(native.median()-airlock.median()))
 	ratio("a command in a warm session / bawn run", warm, native, 0.8)

@@ -42,8 +42,21 @@ func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decid
 type inside struct {
 	stdio   sandbox.Stdio
 	tty     bool
-	backend sandbox.Backend
-	way     func(*session.Egress) // what the backend asks of the egress
+	backend func(gate func() error) sandbox.Backend // the command starts only if gate says so
+	way     func(*session.Egress)                   // what the backend asks of the egress
+}
+
+// gated asks gate before it makes anything.
+type gated struct {
+	sandbox.Backend
+	gate func() error
+}
+
+func (g gated) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	if err := g.gate(); err != nil {
+		return nil, err
+	}
+	return g.Backend.Start(spec, stdio)
 }
 
 // runInside runs a command that is decided about, unless it was refused.
@@ -71,26 +84,22 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 			warn("in the sandbox: %s", out.Stays.Text)
 		}
 	}
-	if f.log != nil {
-		if err := f.log.start(f.command, p, "sandbox"); err != nil {
-			return fail(err)
-		}
-		if way != nil {
-			way.Record = f.log.connection
-		}
+	if f.log != nil && way != nil {
+		way.Record = f.log.connection
 	}
+	gate := func() error { return f.log.start(f.command, p, "sandbox") }
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
 		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: in.tty, Exchange: f.exchange},
-		Backend:    in.backend,
+		Backend:    in.backend(gate),
 		Egress:     way,
 		Named:      f.log.named,
 		Ask:        d.hosts,
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      in.stdio,
 		Foreground: true,
+		Ended:      f.log.end,
 	})
-	f.log.end(res, err)
 	if err != nil {
 		return fail(err)
 	}

@@ -134,18 +134,19 @@ func (r *recorder) start(c session.Command, p policy.Policy, place string) error
 	if r == nil {
 		return nil
 	}
-	r.begun = time.Now()
+	begun := time.Now()
 	tier := p.Tier().String()
 	if p.Mode() != policy.NoMode {
 		tier = p.Mode().String()
 	}
 	err := r.add(audit.Record{
-		Kind: audit.Started, Time: r.begun, Command: commandLine(c), Dir: p.Workspace(), Tier: tier, Place: place,
+		Kind: audit.Started, Time: begun, Command: commandLine(c), Dir: p.Workspace(), Tier: tier, Place: place,
 		PID: os.Getpid(), Trace: audit.TraceParent(os.Getenv("TRACEPARENT")),
 	})
 	if err != nil {
 		return unrecorded(err)
 	}
+	r.begun = begun
 	return nil
 }
 
@@ -212,9 +213,9 @@ func (r *recorder) named(e sandbox.NameEvent) {
 }
 
 // end records how the command ended, and tells a person of what could not be
-// recorded meanwhile.
+// recorded meanwhile. What was not recorded as started did not run.
 func (r *recorder) end(res session.Result, err error) {
-	if r == nil {
+	if r == nil || r.begun.IsZero() {
 		return
 	}
 	rec := audit.Record{Kind: audit.Ended, Code: res.Code, Error: res.Reason, Denied: res.MoreDenials, Duration: time.Since(r.begun)}

@@ -43,5 +43,8 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	return f.runInside(s, d, args, inside{stdio, tty, seatbelt.Backend{Policy: d.policy, Host: d.host}, func(e *session.Egress) { e.Secret = rand.Text() }})
+	backend := func(gate func() error) sandbox.Backend {
+		return gated{seatbelt.Backend{Policy: d.policy, Host: d.host}, gate}
+	}
+	return f.runInside(s, d, args, inside{stdio, tty, backend, func(e *session.Egress) { e.Secret = rand.Text() }})
 }

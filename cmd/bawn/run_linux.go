@@ -59,7 +59,8 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	return f.runInside(s, d, args, inside{stdio, tty, backend(f, launcher, early), func(e *session.Egress) { e.ProxyOnly = launcher == linux.Bwrap }})
+	start := func(gate func() error) sandbox.Backend { return backend(f, launcher, early, gate) }
+	return f.runInside(s, d, args, inside{stdio, tty, start, func(e *session.Egress) { e.ProxyOnly = launcher == linux.Bwrap }})
 }
 
 // bwrapArgs are bubblewrap's arguments for a run under the policy.
@@ -86,15 +87,19 @@ func canGuard(f *runFlags, s *settings) bool {
 	return true
 }
 
-// backend is the boundary that was asked for; --allow-weaker adds what to do
+// backend is the boundary that was asked for, where a command starts only if
+// gate says so; --allow-weaker adds what to do
 // where none can be made.
-func backend(f *runFlags, launcher linux.Launcher, early *linux.Early) sandbox.Backend {
+func backend(f *runFlags, launcher linux.Launcher, early *linux.Early, gate func() error) sandbox.Backend {
 	if !f.allowWeaker {
-		return linux.Backend{Launcher: launcher, Early: early}
+		return linux.Backend{Launcher: launcher, Early: early, Gate: gate}
 	}
 	b := linux.Fallback{Launcher: launcher}
 	if !f.quiet {
 		b.Notice = func(line string) { warn("%s", line) }
 	}
-	return b
+	if gate == nil {
+		return b
+	}
+	return gated{b, gate}
 }

@@ -85,7 +85,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 			}
 			return path, file.close, nil
 		},
-		Backend: backend(f, launcher, nil), Keeper: newKeeper(launcher),
+		Backend: backend(f, launcher, nil, nil), Keeper: newKeeper(launcher),
 		Upstream: way.Upstream, ProxyOnly: launcher == linux.Bwrap,
 		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
 		FreshClone: !(exists && trusted) && session.FreshClone(past, s.workspace, time.Now()),

@@ -36,8 +36,8 @@ type Process interface {
 	Ack() error
 	// Kill ends the sandbox and all in it at once.
 	Kill()
-	// Wait waits for the end of the launcher's own process and, where there
-	// are namespaces, of all in them; after Exited, Failed or Kill.
+	// Wait waits until nothing in the sandbox can act any more, but for what it
+	// was started with outside of namespaces; after Exited, Failed or Kill.
 	Wait()
 	// Close waits for the launcher's own process and frees what it held.
 	Close() error

@@ -36,6 +36,9 @@ type Options struct {
 	Named func(sandbox.NameEvent)
 	// Save keeps a host rule that was allowed for good; nil offers no such answer.
 	Save func(rule string) error
+	// Ended is told the outcome as soon as nothing of the run can act any more,
+	// while the kernel still clears the sandbox away; may be nil.
+	Ended func(Result, error)
 	// Foreground: the run stands for this process, so its signals are
 	// forwarded and a stopped command stops it too. Libraries leave it off.
 	Foreground bool
@@ -45,16 +48,23 @@ type Options struct {
 // When ctx ends, so does the sandbox and everything in it.
 func Run(ctx context.Context, o Options) (Result, error) {
 	u := newUnheld(sandbox.Unheld(o.Policy, o.Host))
-	res, err := run(ctx, o)
+	p, res, err := run(ctx, o)
+	if p != nil {
+		defer p.Close()
+	}
 	// By now all that could write is dead.
 	res.Unheld = u.changed()
+	if o.Ended != nil {
+		o.Ended(res, err)
+	}
 	return res, err
 }
 
-func run(ctx context.Context, o Options) (Result, error) {
+// run gives back the ended sandbox too, if there was one.
+func run(ctx context.Context, o Options) (sandbox.Process, Result, error) {
 	var err error
 	if o.Stdio, err = Streams(o.Stdio, o.Command.TTY, o.Foreground); err != nil {
-		return Result{}, err
+		return nil, Result{}, err
 	}
 	r := runner{o: o, started: make(chan struct{})}
 	var watching chan struct{}
@@ -72,7 +82,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	}
 	r.net, err = o.Egress.open(o.Policy, r.ask)
 	if err != nil {
-		return Result{}, err
+		return nil, Result{}, err
 	}
 	r.net.describe(&r.o.Command)
 	spec := sandbox.Plan(o.Policy, o.Host, r.o.Command)
@@ -85,9 +95,8 @@ func run(ctx context.Context, o Options) (Result, error) {
 	p, err := o.Backend.Start(spec, o.Stdio)
 	if err != nil {
 		r.net.close()
-		return Result{}, err
+		return nil, Result{}, err
 	}
-	defer p.Close()
 	r.p = p
 	r.net.enter(p, source{})
 	defer r.net.leave(p)
@@ -104,7 +113,7 @@ func run(ctx context.Context, o Options) (Result, error) {
 	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
 	res.Watched, res.Lost = r.names.watched, r.lost
-	return res, err
+	return p, res, err
 }
 
 // Follow stands, as Run does in the foreground, for a command that another

@@ -137,7 +137,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 		return nil, err
 	}
 	capture.Close()
-	p.stderr, p.local, p.bwrap = out, spec.Net.Local, true
+	p.stderr, p.local, p.bwrap, p.apart = out, spec.Net.Local, true, true
 	if plain {
 		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: bwrapPlain})
 	}

@@ -219,7 +219,7 @@ func (s *shared) fork(folders int, layers bool) (*process, error) {
 		return nil, errKeeper
 	}
 	if fds := rights(oob); msg[0] == stage.MsgFork && len(fds) == 2 {
-		return &process{control: fds[0], kept: fds[1], spec: -1, ended: make(chan struct{})}, nil
+		return &process{control: fds[0], kept: fds[1], spec: -1, apart: true, ended: make(chan struct{})}, nil
 	}
 	ev, err := s.link.decode(msg, oob)
 	if err == nil && ev.Kind == sandbox.EventFailed {

@@ -47,6 +47,10 @@ type Backend struct {
 	// Early is a native stage started ahead by Prepare, or nil. The Backend
 	// takes it over: it serves the first Start.
 	Early *Early
+	// Gate, if set, says whether the command may start. It is asked once the
+	// sandbox is described, and so costs no time where one is being made beside;
+	// with its error nothing runs.
+	Gate func() error
 }
 
 // Start implements sandbox.Backend.
@@ -56,21 +60,31 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if err != nil {
 		return nil, err
 	}
-	switch b.Launcher {
-	case Native:
-		return b.Early.start(data, spec, stdio)
-	case Bwrap:
-		b.Early.Close()
+	gate := func() error { return nil }
+	if b.Gate != nil {
+		gate = sync.OnceValue(b.Gate)
+	}
+	bwrap := func() (sandbox.Process, error) {
+		if err := gate(); err != nil {
+			return nil, err
+		}
 		return startBwrap(spec, stdio)
 	}
-	p, err := b.Early.start(data, spec, stdio)
-	var native, bwrap *sandbox.Unavailable
+	switch b.Launcher {
+	case Native:
+		return b.Early.start(data, spec, stdio, gate)
+	case Bwrap:
+		b.Early.Close()
+		return bwrap()
+	}
+	p, err := b.Early.start(data, spec, stdio, gate)
+	var native, neither *sandbox.Unavailable
 	if !errors.As(err, &native) {
 		return p, err
 	}
-	p, err = startBwrap(spec, stdio)
-	if errors.As(err, &bwrap) {
-		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}
+	p, err = bwrap()
+	if errors.As(err, &neither) {
+		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: neither.Error()}
 	}
 	return p, err
 }
@@ -111,6 +125,8 @@ type process struct {
 	local   []uint16      // Spec.Net.Local
 	bwrap   bool          // pid is bubblewrap, and its child pid 1
 	ended   chan struct{} // closed by Close
+	apart   bool          // has a pid namespace: after MsgExited pid 1 alone is left
+	exited  atomic.Bool   // MsgExited was read
 
 	// Numbers of descriptors and processes are given out anew: a call that
 	// came after Close would reach another sandbox, or another's process.
@@ -185,7 +201,7 @@ func (c child) fork() (*process, error) {
 	}
 	mark := stage.Mark{Launcher: c.role, UID: os.Getuid(), GID: os.Getgid()}
 	pid, err := syscall.ForkExec(c.path, c.args, &syscall.ProcAttr{
-		Env:   []string{stage.EnvMark + "=" + mark.String()},
+		Env:   mark.Environ(),
 		Files: c.files,
 		Sys:   c.sys,
 	})
@@ -357,6 +373,13 @@ func (p *process) Kill() {
 
 // Wait implements sandbox.Process. The pid stays taken until Close.
 func (p *process) Wait() {
+	if !p.apart || !p.exited.Load() {
+		p.wait()
+	}
+}
+
+// wait waits until the process itself is gone.
+func (p *process) wait() {
 	if p.kept != 0 {
 		p.mu.RLock()
 		reaped := p.reaped
@@ -381,7 +404,9 @@ func (p *process) Close() error {
 	p.closed = true
 	unix.Close(p.control)
 	p.mu.Unlock()
-	p.Wait() // Kill may end it meanwhile
+	if p.kept == 0 || !p.exited.Load() { // its keeper waits for it
+		p.wait() // Kill may end it meanwhile
+	}
 	p.mu.Lock()
 	p.reaped = true
 	if p.kept != 0 {

@@ -35,6 +35,7 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 	case msg[0] == stage.MsgStopped && len(msg) == 2:
 		return sandbox.Event{Kind: sandbox.EventStopped, Code: code}, nil
 	case msg[0] == stage.MsgExited && len(msg) == 2:
+		p.exited.Store(true)
 		return sandbox.Event{Kind: sandbox.EventExited, Code: code}, nil
 	case msg[0] == stage.MsgFailed && len(msg) >= 2:
 		return sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: string(msg[2:])}, nil

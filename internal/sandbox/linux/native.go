@@ -64,8 +64,9 @@ func (e *Early) Close() {
 	}
 }
 
-// start describes the stage that waits, or one started now.
-func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+// start describes the stage that waits, or one started now. The command starts
+// when gate says that it may; the boundary is being made meanwhile.
+func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio, gate func() error) (sandbox.Process, error) {
 	s := e.take()
 	if s == nil {
 		s = forkNative(spec.TTY, stdio, binds(spec.Mounts), layered(spec.Mounts))
@@ -75,10 +76,16 @@ func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) (sand
 		return nil, f.err
 	}
 	p := f.p
-	p.local = spec.Net.Local
+	p.local, p.apart = spec.Net.Local, true
 	if err := p.describe(data); err != nil {
 		return nil, err
 	}
+	if err := gate(); err != nil {
+		p.Kill()
+		_ = p.Close()
+		return nil, err
+	}
+	_ = p.tell(stage.MsgRun) // one that is gone has said why
 	if err := p.await(Native); err != nil {
 		return nil, err
 	}

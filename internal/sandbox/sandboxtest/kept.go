@@ -37,7 +37,7 @@ func BuildKept(dir string) error {
 	text := string(source)
 	for _, change := range [...][2]string{
 		{"if launcher != linux.Bwrap && !f.allowWeaker {", "if launcher == linux.Auto && !f.allowWeaker {"}, // no stage ahead
-		{"return linux.Backend{Launcher: launcher, Early: early}", "if launcher == linux.Native {\nreturn kept{}\n}\nreturn linux.Backend{Launcher: launcher, Early: early}"},
+		{"return linux.Backend{Launcher: launcher, Early: early, Gate: gate}", "if launcher == linux.Native {\nreturn gated{kept{}, gate}\n}\nreturn linux.Backend{Launcher: launcher, Early: early, Gate: gate}"},
 	} {
 		if strings.Count(text, change[0]) != 1 {
 			return fmt.Errorf("%s: %q is not there once, where the keeper comes in", run, change[0])

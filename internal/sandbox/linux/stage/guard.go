@@ -18,15 +18,16 @@ import (
 // for as long as anything in the sandbox does; without it calls would fail, so
 // an end by an error ends the run.
 func serveGuard(listener int, g sandbox.Guard) *teller {
-	r := rules.New(rules.Config{
-		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
-	})
-	if g.Only.On {
-		r = rules.Only(r, g.Roots, g.Exempt, g.Only)
-	}
 	t := &teller{told: map[string]bool{}}
 	go func() {
+		// Here, beside the start of the command: its first call waits for it.
+		r := rules.New(rules.Config{
+			Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
+			Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
+		})
+		if g.Only.On {
+			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
+		}
 		if err := guard.Serve(listener, r, t.note); err != nil {
 			os.Exit(report(err))
 		}

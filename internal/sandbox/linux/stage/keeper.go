@@ -158,7 +158,7 @@ func (k keeper) fork(control, folders int, layers bool) error {
 	sys := Cloned(Apart, LayerCaps(layers)...)
 	sys.PidFD = &pidfd
 	_, err = syscall.ForkExec("/proc/self/exe", []string{"bawn: sandbox"}, &syscall.ProcAttr{
-		Env:   []string{EnvMark + "=" + k.mark.String()},
+		Env:   k.mark.Environ(),
 		Files: Widen(files, Room(folders), uintptr(null)),
 		Sys:   sys,
 	})

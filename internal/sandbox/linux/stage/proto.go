@@ -6,6 +6,7 @@
 package stage
 
 import (
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -23,7 +24,7 @@ const (
 	VarTempFD = 6
 )
 
-// EnvMark is the one variable the stage starts with; its value is a Mark.
+// EnvMark is the variable that makes a start a stage's; its value is a Mark.
 const (
 	EnvMark = "BAWN_STAGE"
 	Native  = "native"
@@ -40,6 +41,13 @@ type Mark struct {
 
 func (m Mark) String() string {
 	return m.Launcher + "," + strconv.Itoa(m.UID) + "," + strconv.Itoa(m.GID)
+}
+
+// Environ is all the environment that a stage starts with: its mark, and as
+// many processors as there are here. Without them Go's runtime reads the files
+// of the control groups before anything else.
+func (m Mark) Environ() []string {
+	return []string{EnvMark + "=" + m.String(), "GOMAXPROCS=" + strconv.Itoa(runtime.GOMAXPROCS(0))}
 }
 
 // parseMark reads what String wrote; anything else is not a stage.
@@ -60,12 +68,13 @@ const (
 	MsgStarted = 'S' // stage: the command runs
 	MsgFailed  = 'E' // stage: exit code byte, then the reason
 	MsgStopped = 'T' // stage: the command was stopped by a signal
-	MsgExited  = 'X' // stage: exit code byte
+	MsgExited  = 'X' // stage: exit code byte; nothing but pid 1 is left in the sandbox
 	MsgNetwork = 'N' // stage: count, a netns.Kind for each descriptor, then a line for each thing that is missing
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
 	MsgSpec    = 'D' // supervisor: the Spec file is complete; to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal
+	MsgRun     = 'A' // supervisor, to a native stage: the command may start
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 
 	// To the keeper. MsgNetwork comes with the socket on which that network is

@@ -131,11 +131,21 @@ func run(mark Mark) int {
 	if send(MsgReady, notes[:min(len(notes), 4096)]...) != nil {
 		return 125 // the supervisor is gone: nobody wants the command any more
 	}
+	if mark.Launcher == Native {
+		if err := awaitMessage(MsgRun); err != nil {
+			return 125
+		}
+	}
 	var tty *terminal
 	if spec.TTY {
 		if tty, err = openTerminal(); err != nil {
 			return report(err)
 		}
+	}
+	// Before the guard stands, which would have to open it.
+	null, err := openNull(unix.O_RDWR)
+	if err != nil {
+		return report(fmt.Errorf("release standard streams: %w", err))
 	}
 	resetSignals()
 	pid, names, err := start(spec, tty)
@@ -143,7 +153,7 @@ func run(mark Mark) int {
 		return report(err)
 	}
 	pending := tty.close()
-	if err := releaseStreams(); err != nil {
+	if err := releaseStreams(null); err != nil {
 		return report(err)
 	}
 	_ = send(MsgStarted)
@@ -152,6 +162,7 @@ func run(mark Mark) int {
 	}
 	go control(pid)
 	return reap(pid, func() {
+		endRest()
 		names.end()
 		in.settle()
 		tellLost(spec.Mounts)
@@ -196,14 +207,17 @@ func mapIDs(m Mark) error {
 }
 
 // awaitSpec waits until the supervisor has planned the sandbox.
-func awaitSpec() error {
+func awaitSpec() error { return awaitMessage(MsgSpec) }
+
+// awaitMessage waits for a message of one byte, and for no other.
+func awaitMessage(kind byte) error {
 	var msg [2]byte
 	for {
 		n, err := unix.Read(ControlFD, msg[:])
 		if err == unix.EINTR {
 			continue
 		}
-		if err == nil && (n != 1 || msg[0] != MsgSpec) {
+		if err == nil && (n != 1 || msg[0] != kind) {
 			err = unix.EPIPE
 		}
 		return err
@@ -290,12 +304,9 @@ func dup3(old, fd int) error {
 }
 
 // releaseStreams lets go of the command's streams, so that whoever reads
-// them sees the end when the command closes its own.
-func releaseStreams() error {
-	null, err := openNull(unix.O_RDWR)
-	if err != nil {
-		return fmt.Errorf("release standard streams: %w", err)
-	}
+// them sees the end when the command closes its own. null takes their place,
+// and is closed.
+func releaseStreams(null int) error {
 	defer unix.Close(null)
 	for i := range 3 {
 		if err := dup3(null, i); err != nil {
@@ -327,6 +338,21 @@ func reap(pid int, ended func()) int {
 			ended()
 			_ = send(MsgExited, byte(128+st.Signal()))
 			return 128 + int(st.Signal())
+		}
+	}
+}
+
+// endRest ends what the command left behind, so that nothing writes any more
+// when the supervisor hears of its end. The end of pid 1 would do it too, but
+// that takes the kernel longer than the supervisor need wait.
+func endRest() {
+	if unix.Getpid() != 1 {
+		return // in no pid namespace of its own, where the signal would reach all that the user runs
+	}
+	_ = unix.Kill(-1, unix.SIGKILL) // all but this process; none can fork past it
+	for {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {
+			return
 		}
 	}
 }

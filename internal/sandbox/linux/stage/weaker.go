@@ -88,12 +88,16 @@ func runWeaker() int {
 			return report(err)
 		}
 	}
+	null, err := openNull(unix.O_RDWR)
+	if err != nil {
+		return report(fmt.Errorf("release standard streams: %w", err))
+	}
 	pid, err := startWeaker(spec, tty, abi)
 	if err != nil {
 		return report(err)
 	}
 	pending := tty.close()
-	if err := releaseStreams(); err != nil {
+	if err := releaseStreams(null); err != nil {
 		return report(err)
 	}
 	_ = send(MsgStarted)

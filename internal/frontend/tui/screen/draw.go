@@ -52,6 +52,7 @@ func (s *Screen) tick() {
 func (s *Screen) drawUnder() {
 	if !s.parked {
 		s.buf = append(s.buf, "\x1b7"...)
+		s.scan.save()
 	}
 	s.drawFooter()
 	if s.cursor != nil && s.cmd.Load() == nil && s.lines > 0 {
@@ -77,9 +78,6 @@ func (s *Screen) drawAtSlot() {
 func (s *Screen) drawFooter() {
 	m := &s.scan.modes
 	if s.emu == nil {
-		if m.is(6) {
-			s.buf = private1(s.buf, 6, false)
-		}
 		if m.insert {
 			s.buf = append(s.buf, "\x1b[4l"...)
 		}
@@ -97,7 +95,8 @@ func (s *Screen) drawFooter() {
 		s.buf = append(s.buf, ansi.Truncate(s.footer[i], s.scan.cols, "…")...)
 	}
 	s.buf = append(s.buf, "\x1b[m"...)
-	if m.is(7) || s.emu != nil {
+	s.scan.wide = true // what REP repeats now
+	if m.is(7) && !s.scan.at.below || s.emu != nil {
 		s.buf = private1(s.buf, 7, true)
 	}
 }
@@ -106,6 +105,9 @@ func (s *Screen) drawFooter() {
 func (s *Screen) afterFooter() {
 	if s.scan.modes.insert {
 		s.buf = append(s.buf, "\x1b[4h"...)
+	}
+	if s.scan.at.below { // some terminals have it in the saved cursor
+		s.buf = private1(s.buf, 7, false)
 	}
 	s.buf = append(s.buf, s.scan.modes.link...)
 }

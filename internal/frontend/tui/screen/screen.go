@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,7 +90,7 @@ func Open(tty *os.File, o Options) (*Screen, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.measure()
-	s.watch = startWatcher(tty)
+	s.watch = startWatcher(tty, saved)
 	s.report()
 	s.enter()
 	s.emit()
@@ -213,15 +214,12 @@ func (s *Screen) Print(text string) {
 func (s *Screen) print(text string) {
 	s.unpark()
 	if !s.lineStart {
-		s.buf = append(s.buf, "\r\n"...)
+		text = "\n" + text
 	}
-	for _, c := range []byte(text) {
-		if c == '\n' {
-			s.buf = append(s.buf, '\r')
-		}
-		s.buf = append(s.buf, c)
-	}
-	s.lineStart = len(text) == 0 || text[len(text)-1] == '\n'
+	s.scan.out = s.buf
+	s.scan.own(strings.ReplaceAll(text, "\n", "\r\n"))
+	s.buf = s.scan.out
+	s.lineStart = strings.HasSuffix(text, "\n") || text == ""
 }
 
 // Suspend hands the terminal to a page that draws and reads by itself, on the
@@ -344,6 +342,9 @@ func (s *Screen) room() {
 	if s.o.Plain {
 		return
 	}
+	if s.fresh {
+		s.scan.anywhere()
+	}
 	if s.fresh && s.lines > 0 {
 		for range s.lines {
 			s.buf = append(s.buf, "\x1bD"...)
@@ -355,6 +356,8 @@ func (s *Screen) room() {
 	s.buf = append(s.buf, "\x1b7"...)
 	s.buf = appendMargins(s.buf, max(s.scan.top, 1), s.scan.lastRow())
 	s.buf = append(s.buf, "\x1b8"...)
+	s.scan.save()
+	s.buf = s.scan.rewrap(s.buf)
 }
 
 // enter takes a terminal that is as its owner had it, or as leave left it.
@@ -382,7 +385,11 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[?1049l"...)
 		s.buf = s.scan.modes.kitty[0].off(s.buf)
 	} else {
-		s.undoModes()
+		s.buf = s.scan.modes.off(s.buf, 0)
+	}
+	if s.scan.at.below {
+		s.scan.at.below = false // until the terminal is taken again
+		s.buf = private1(s.buf, 7, true)
 	}
 	if s.o.Plain {
 		return
@@ -398,15 +405,6 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[J"...)
 	}
 	s.buf = append(s.buf, "\x1b8"...)
-}
-
-// undoModes undoes what the command set on the main screen. Leaving origin
-// mode moves the cursor to the first row: it goes on in the last one.
-func (s *Screen) undoModes() {
-	s.buf = s.scan.modes.off(s.buf, 0)
-	if s.scan.modes.is(6) {
-		s.buf = appendCUP(s.buf, s.scan.rows, 1)
-	}
 }
 
 // ownModes are those for the caller's input line.

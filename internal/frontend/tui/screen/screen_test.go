@@ -44,6 +44,9 @@ func TestCommandCannotHaveTheFooter(t *testing.T) {
 		{`printf '\033[!p\033[99;1H\033[Ksoft'`, "soft"},
 		{`stty raw -echo; printf '\033[999;999H\033[6n'; a=$(head -c 8 | tail -c +3); stty sane; printf '\r\n%s\n' "$a"`, "11;60R"},
 		{`printf '\033[3;30r\033[99;1Hmargin\n\n\n'`, "margin"},
+		{`printf '\033[2J\0337\033[1;5r\033[10;1H\n\n\n\rforged\n\n\033[3;1H'; printf '\0338'`, "forged"},
+		{`printf '\033[2J\033[11;1H\0337\033[1;5r\0338\n\n\033[99B\rback and %040d%040d' 1 2`, "back and " + strings.Repeat("0", 39) + "1" + strings.Repeat("0", 10) + "2"},
+		{`printf '\033[11;1H\033[1;5r\033[11;1Hlow\033[?1049halternate\033[?1049l\n\n\033[999Bown'`, "lowown"},
 		{`printf '\033#8'; printf '\033[2J\033[99;1Halign'`, "align"},
 	} {
 		if err := h.run(s, i, "sh", "-c", c.script).end(); err != nil {

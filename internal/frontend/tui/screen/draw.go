@@ -19,11 +19,7 @@ func (s *Screen) refresh() {
 		return
 	}
 	now := time.Now()
-	at := s.drawn.Add(frame)
-	if s.emu == nil && s.slot.After(at) {
-		at = s.slot
-	}
-	if d := at.Sub(now); d > 0 {
+	if d := s.due(now).Sub(now); d > 0 {
 		if !s.armed {
 			s.armed = true
 			s.timer.Reset(d)
@@ -36,6 +32,18 @@ func (s *Screen) refresh() {
 		return
 	}
 	s.drawUnder()
+}
+
+// due is when the next drawing may be.
+func (s *Screen) due(now time.Time) time.Time {
+	at := s.drawn.Add(frame)
+	switch {
+	case s.emu == nil && s.slot.After(at):
+		return s.slot
+	case s.emu != nil && now.UnixNano()-s.typedAt.Load() < int64(keyTime):
+		return s.drawn.Add(keyFrame) // what the key does should show
+	}
+	return at
 }
 
 func (s *Screen) tick() {

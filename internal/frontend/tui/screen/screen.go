@@ -25,6 +25,8 @@ type Screen struct {
 	cmd   atomic.Pointer[command] // nil while nothing is attached
 	rows  atomic.Int32            // of the command
 
+	typedAt atomic.Int64 // when the command was last typed to, in Unix nanoseconds
+
 	// mu is held while something is drawn. Nothing that handles keys takes it:
 	// a terminal that does not take output must not hold up the keyboard.
 	mu     sync.Mutex
@@ -60,6 +62,12 @@ type Screen struct {
 
 // frame is the shortest time between two drawings of the footer.
 const frame = time.Second / 60
+
+// keyFrame is that of the alternate screen for keyTime after a key was typed.
+const (
+	keyFrame = time.Second / 250
+	keyTime  = 100 * time.Millisecond
+)
 
 // slotTime is how long a cursor that the command has saved is kept: until
 // then, the footer is drawn only where the command saves or restores it.

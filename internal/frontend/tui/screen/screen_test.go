@@ -46,7 +46,7 @@ func TestCommandCannotHaveTheFooter(t *testing.T) {
 		{`printf '\033[3;30r\033[99;1Hmargin\n\n\n'`, "margin"},
 		{`printf '\033[2J\0337\033[1;5r\033[10;1H\n\n\n\rforged\n\n\033[3;1H'; printf '\0338'`, "forged"},
 		{`printf '\033[2J\033[11;1H\0337\033[1;5r\0338\n\n\033[99B\rback and %040d%040d' 1 2`, "back and " + strings.Repeat("0", 39) + "1" + strings.Repeat("0", 10) + "2"},
-		{`printf '\033[11;1H\033[1;5r\033[11;1Hlow\033[?1049halternate\033[?1049l\n\n\033[999Bown'`, "lowown"},
+		{`printf '\033[2J\033[1;5r\033[11;1Hlow\033[?1049halternate\033[?1049l\n\n\033[999Bown'`, "own"},
 		{`printf '\033#8'; printf '\033[2J\033[99;1Halign'`, "align"},
 	} {
 		if err := h.run(s, i, "sh", "-c", c.script).end(); err != nil {
@@ -294,6 +294,35 @@ func TestCloseWithMuchTyped(t *testing.T) {
 	case <-time.After(patience):
 		c.keys.close()
 		t.Fatal("the screen does not close")
+	}
+}
+
+// A full-screen program that floods is drawn more often after a key, so that
+// what the key does is seen soon; the keys of an idle line change nothing.
+func TestKeyHurriesTheFrame(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	now := func() (wait time.Duration) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.due(time.Now()).Sub(s.drawn)
+	}
+	h.typed("x")
+	r := h.run(s, 1, "sh", "-c", `stty -echo; printf '\033[?1049hpage'; read x; echo got; read x`)
+	h.wait("the page", func(lines []string) bool { return lines[0] == "page" })
+	if d := now(); d != frame {
+		t.Errorf("before a key a frame is %v", d)
+	}
+	h.typed("\r")
+	h.wait("what the key does", func(lines []string) bool { return strings.HasSuffix(lines[0], "got") || lines[1] == "got" || lines[0] == "pagegot" })
+	s.mu.Lock()
+	if d := s.due(time.Unix(0, s.typedAt.Load())).Sub(s.drawn); d != keyFrame {
+		t.Errorf("after a key a frame is %v", d)
+	}
+	s.mu.Unlock()
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -301,25 +301,28 @@ func TestCloseWithMuchTyped(t *testing.T) {
 // what the key does is seen soon; the keys of an idle line change nothing.
 func TestKeyHurriesTheFrame(t *testing.T) {
 	h := newHost(t, 60, 12)
-	s := h.open(Options{})
-	now := func() (wait time.Duration) {
+	idle := newTypedKeys()
+	s := h.open(Options{Idle: idle.key})
+	h.typed("x")
+	idle.wait(t, "x")
+	due := func(after time.Duration) time.Duration {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.due(time.Now()).Sub(s.drawn)
+		return s.due(time.Unix(0, s.typedAt.Load()).Add(after)).Sub(s.drawn)
 	}
-	h.typed("x")
-	r := h.run(s, 1, "sh", "-c", `stty -echo; printf '\033[?1049hpage'; read x; echo got; read x`)
-	h.wait("the page", func(lines []string) bool { return lines[0] == "page" })
-	if d := now(); d != frame {
-		t.Errorf("before a key a frame is %v", d)
+	r := h.run(s, 1, "sh", "-c", `stty -echo; printf '\033[?1049hpage'; read x; printf ' got'; read x`)
+	h.waitFor("page")
+	if s.typedAt.Load() != 0 {
+		t.Error("what was typed before was not for the command")
 	}
 	h.typed("\r")
-	h.wait("what the key does", func(lines []string) bool { return strings.HasSuffix(lines[0], "got") || lines[1] == "got" || lines[0] == "pagegot" })
-	s.mu.Lock()
-	if d := s.due(time.Unix(0, s.typedAt.Load())).Sub(s.drawn); d != keyFrame {
+	h.waitFor("page got")
+	if d := due(0); d != keyFrame {
 		t.Errorf("after a key a frame is %v", d)
 	}
-	s.mu.Unlock()
+	if d := due(keyTime); d != frame {
+		t.Errorf("long after a key a frame is %v", d)
+	}
 	h.typed("\r")
 	if err := r.end(); err != nil {
 		t.Fatal(err)

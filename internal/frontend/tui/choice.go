@@ -83,9 +83,13 @@ type dialog struct {
 	body    []string
 	choices choices
 	answer  func() // the dialog is gone: what is left to do
+	crowded bool   // it does not fit, so that nothing can be said but no
 }
 
 func (d *dialog) key(k string) {
+	if d.crowded && !slices.Contains([]string{"esc", "ctrl+c", "ctrl+d"}, k) {
+		return
+	}
 	if c := d.choices.key(k); c != nil {
 		d.answer()
 		if c.do != nil {
@@ -105,7 +109,7 @@ func (d *dialog) lines(w, h int) []string {
 	}
 	body = append(body, d.choices.lines(d.look, in)...)
 	box := d.look.box(d.heading, "", body, max(w, minQuestion))
-	if len(box) > h || w < minQuestion {
+	if d.crowded = len(box) > h || w < minQuestion; d.crowded {
 		return d.look.tooSmall(w, h)
 	}
 	return append(box, d.look.hintLine([]hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}, w))

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -407,4 +408,53 @@ func TestPagesHoldWhateverComes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// On small terminals every page has its place, and says what its keys do.
+func TestSmallPages(t *testing.T) {
+	for _, size := range [][2]int{{60, 20}, {40, 12}} {
+		var b strings.Builder
+		show := func(name string, f *frame) {
+			lines := f.screen()
+			for _, s := range lines {
+				if width(s) > size[0] {
+					t.Errorf("%s, %v: %d cells: %q", name, size, width(s), s)
+				}
+			}
+			if len(lines) > size[1] {
+				t.Errorf("%s, %v: %d lines", name, size, len(lines))
+			}
+			b.WriteString("== " + name + "\n" + shown(strings.Join(lines, "\n")) + "\n")
+		}
+		for _, p := range []struct {
+			name string
+			page Page
+			keys []string
+		}{
+			{"sandbox", SandboxPage, nil}, {"network", NetworkPage, nil}, {"allow", NetworkPage, []string{"home", "down", "a"}}, {"denied", DeniedPage, nil}, {"policy", PolicyPage, nil},
+			{"tasks", TasksPage, nil}, {"output", TasksPage, []string{"home", "down", "enter"}}, {"config", ConfigPage, nil}, {"details", ConfigPage, []string{"down", "enter"}},
+			{"help", HelpPage, nil}, {"open", OpenPage, nil}, {"clone", ClonePage, nil},
+		} {
+			s := exampleSession(t)
+			s.st.FreshClone = true
+			f := pageOf(t, p.page, s, &clock{noon}, Look{}, size[0], size[1])
+			f.keysOf(p.keys...)
+			show(p.name, f)
+		}
+		show("question", pageOf(t, QuestionsPage, withQuestions(t, exampleQuestion(1), exampleQuestion(2)), &clock{noon}, Look{}, size[0], size[1]))
+		golden(t, fmt.Sprintf("small-%dx%d", size[0], size[1]), b.String())
+	}
+}
+
+// A dialog that does not fit takes no yes.
+func TestTooSmallForADialog(t *testing.T) {
+	for _, size := range [][2]int{{80, 5}, {12, 24}, {40, 24}} {
+		s := &fake{st: session.State{Tier: policy.Airlock}}
+		f := pageOf(t, OpenPage, s, &clock{noon}, Look{}, size[0], size[1])
+		f.screen()
+		f.keysOf("down", "y")
+		if want := map[bool]string{true: "tier open"}[size[0] == 40]; s.logged() != want {
+			t.Errorf("%v: %q", size, s.logged())
+		}
+	}
 }

@@ -110,6 +110,9 @@ func (v *questionsView) key(k string) bool {
 }
 
 func (v *questionsView) keys() []hint {
+	if v.crowded {
+		return []hint{{"esc", "no"}, {"tab", "later"}}
+	}
 	k := []hint{{"enter", "picks"}, {"esc", "no"}, {v.o.Look.glyph("↑↓", "up/down"), "choose"}, {"tab", "later"}}
 	if v.last > 0 {
 		k = append(k, hint{"pgup/pgdn", "read all"})

@@ -142,7 +142,7 @@ func (s *Screen) detach(c *command) {
 	if s.emu != nil {
 		s.uncompose()
 	}
-	s.undoModes()
+	s.buf = s.scan.modes.off(s.buf, 0)
 	if !s.o.Plain {
 		s.buf = append(s.buf, "\x1b[m"...)
 	}

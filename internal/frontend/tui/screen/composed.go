@@ -64,6 +64,7 @@ func (s *Screen) feed(b []byte) {
 // compose switches to the alternate screen.
 func (s *Screen) compose() {
 	s.unpark()
+	s.scan.save() // as ?1049h does
 	s.emu = s.newEmulator()
 	s.scan.composed = true
 	s.report()
@@ -83,9 +84,6 @@ func (s *Screen) compose() {
 func (s *Screen) openAlternate() {
 	m := &s.scan.modes
 	s.buf = append(s.buf, "\x1b[?1049h"...)
-	if m.is(6) {
-		s.buf = private1(s.buf, 6, false)
-	}
 	if m.charset {
 		s.buf = append(s.buf, asciiCharset...)
 	}
@@ -106,10 +104,11 @@ func (s *Screen) uncompose() {
 	s.emu.close()
 	s.emu = nil
 	s.scan.composed = false
+	s.scan.at = s.scan.saved
 	m.link = nil
 	s.room()
 	for _, mode := range []int{7, 25} { // the emulator had them until now
-		s.buf = private1(s.buf, mode, m.is(mode))
+		s.buf = private1(s.buf, mode, m.is(mode) && !(mode == 7 && s.scan.at.below))
 	}
 	if s.scan.reset {
 		s.scan.out = s.buf

@@ -112,6 +112,13 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, 60, 12)
+			// As nobody's stty sane has them.
+			h.start.Iflag = h.start.Iflag&^(unix.IXON|unix.ICRNL) | unix.INLCR
+			h.start.Lflag = h.start.Lflag&^(unix.IEXTEN|unix.ECHO) | unix.ECHONL
+			h.start.Cc[unix.VTIME], h.start.Cc[unix.VERASE] = 3, 8
+			if err := term.SetState(h.slave.Fd(), h.start); err != nil {
+				t.Fatal(err)
+			}
 			fmt.Fprint(h.slave, "\n\nbefore\n")
 			pid := h.program(script)
 			if script != "" {
@@ -123,7 +130,10 @@ func TestKilled(t *testing.T) {
 			h.wait("the end without a footer", func(lines []string) bool {
 				return strings.Contains(h.got(), "ended 137") && !slices.Contains(lines, footer) && (script != "" || slices.Contains(lines, "before"))
 			})
-			h.sane()
+			h.wait("the modes of before", func([]string) bool {
+				now, err := term.GetState(h.slave.Fd())
+				return err == nil && *now == *h.start
+			})
 			h.atRest(false)
 		})
 	}

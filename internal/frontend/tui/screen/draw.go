@@ -19,11 +19,7 @@ func (s *Screen) refresh() {
 		return
 	}
 	now := time.Now()
-	at := s.drawn.Add(frame)
-	if s.emu == nil && s.slot.After(at) {
-		at = s.slot
-	}
-	if d := at.Sub(now); d > 0 {
+	if d := s.due(now).Sub(now); d > 0 {
 		if !s.armed {
 			s.armed = true
 			s.timer.Reset(d)
@@ -36,6 +32,18 @@ func (s *Screen) refresh() {
 		return
 	}
 	s.drawUnder()
+}
+
+// due is when the next drawing may be.
+func (s *Screen) due(now time.Time) time.Time {
+	at := s.drawn.Add(frame)
+	switch {
+	case s.emu == nil && s.slot.After(at):
+		return s.slot
+	case s.emu != nil && now.UnixNano()-s.typedAt.Load() < int64(keyTime):
+		return s.drawn.Add(keyFrame) // what the key does should show
+	}
+	return at
 }
 
 func (s *Screen) tick() {
@@ -52,6 +60,7 @@ func (s *Screen) tick() {
 func (s *Screen) drawUnder() {
 	if !s.parked {
 		s.buf = append(s.buf, "\x1b7"...)
+		s.scan.save()
 	}
 	s.drawFooter()
 	if s.cursor != nil && s.cmd.Load() == nil && s.lines > 0 {
@@ -77,9 +86,6 @@ func (s *Screen) drawAtSlot() {
 func (s *Screen) drawFooter() {
 	m := &s.scan.modes
 	if s.emu == nil {
-		if m.is(6) {
-			s.buf = private1(s.buf, 6, false)
-		}
 		if m.insert {
 			s.buf = append(s.buf, "\x1b[4l"...)
 		}
@@ -97,7 +103,8 @@ func (s *Screen) drawFooter() {
 		s.buf = append(s.buf, ansi.Truncate(s.footer[i], s.scan.cols, "…")...)
 	}
 	s.buf = append(s.buf, "\x1b[m"...)
-	if m.is(7) || s.emu != nil {
+	s.scan.wide = true // what REP repeats now
+	if m.is(7) && !s.scan.at.below || s.emu != nil {
 		s.buf = private1(s.buf, 7, true)
 	}
 }
@@ -106,6 +113,9 @@ func (s *Screen) drawFooter() {
 func (s *Screen) afterFooter() {
 	if s.scan.modes.insert {
 		s.buf = append(s.buf, "\x1b[4h"...)
+	}
+	if s.scan.at.below { // some terminals have it in the saved cursor
+		s.buf = private1(s.buf, 7, false)
 	}
 	s.buf = append(s.buf, s.scan.modes.link...)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -44,24 +45,28 @@ func (s *scanner) escape(c byte) (again bool, why stop) {
 	s.seq = append(s.seq, c)
 	switch string(s.seq[1:]) {
 	case "7", "8":
-		s.pass(onScreen)
-		return false, s.usedSlot()
+		return false, s.slotted(c == '7')
 	case "c":
 		if s.composed {
 			s.reset = true
 			return false, atMain
 		}
 		s.resetAll()
-	case "D", "E", "H", "M", "N", "O", "#3", "#4", "#5", "#6":
+	case "D", "E":
+		s.lineFeed(c == 'E', s.seq...)
+	case "M":
+		s.pass(onScreen)
+		s.up(1)
+	case "H":
+		s.tabs = true
+		s.pass(onScreen)
+	case "N", "O":
 		s.pass(onScreen)
 	case "=", ">":
 		s.modes.keypad = c == '='
 		s.pass(onBoth)
-	case "#8": // fills the screen and resets the margins
-		s.pass(onScreen)
-		s.top, s.bottom = 0, 0
-		s.margins()
-		s.damaged = true
+	case "#8": // fills the screen, with the footer
+		s.send(onEmulator, s.seq...)
 	default:
 		if i := s.seq[1]; len(s.seq) == 3 && (i == '(' || i == ')' || i == '*' || i == '+') {
 			s.modes.charset = s.modes.charset || c != 'B'
@@ -76,10 +81,12 @@ func (s *scanner) pass(to place) { s.send(to, s.seq...) }
 
 func (s *scanner) send(to place, seq ...byte) {
 	if !s.composed {
-		s.out = append(s.out, seq...)
+		if to != onEmulator {
+			s.out = append(s.out, seq...)
+		}
 		return
 	}
-	if to&onScreen != 0 {
+	if to&(onScreen|onEmulator) != 0 {
 		s.out = append(s.out, seq...)
 	}
 	if to&onTerminal != 0 {
@@ -87,9 +94,21 @@ func (s *scanner) send(to place, seq ...byte) {
 	}
 }
 
-func (s *scanner) usedSlot() stop {
+// slotted saves or restores the cursor: all ways in the oldest, which every
+// terminal knows, so that there is one saved cursor, and its row is known.
+func (s *scanner) slotted(save bool) stop {
+	if save {
+		s.send(onScreen, esc, '7')
+	} else {
+		s.send(onScreen, esc, '8')
+	}
 	if s.composed {
 		return atEnd
+	}
+	if save {
+		s.save()
+	} else {
+		s.restore()
 	}
 	s.slot = true
 	if s.wantSlot {
@@ -103,13 +122,13 @@ func (s *scanner) resetAll() {
 	s.reset = false
 	s.out = append(s.out, "\x1bc"...)
 	s.modes = modes{}
-	s.top, s.bottom = 0, 0
+	s.top, s.bottom, s.tabs, s.at.below = 0, 0, false, false
 	s.margins()
+	s.home()
 	s.damaged = true
 }
 
-// margins sets those that the command has; the cursor goes to its first row,
-// as with every change of the margins.
+// margins sets those that the command has, which moves the cursor.
 func (s *scanner) margins() {
 	if !s.composed && !s.plain {
 		s.out = appendMargins(s.out, max(s.top, 1), s.lastRow())
@@ -156,6 +175,10 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	if slices.Contains(p, maxNumber) {
 		s.shorten(p, kind)
 	}
+	if len(p) > 0 && p[0] == 0 && strings.Contains("ABCDEFGI`ade", kind) {
+		p[0] = 1 // as it means; not every emulator knows
+		s.shorten(p, kind)
+	}
 	arg := func(i, missing int) int {
 		if i < len(p) && p[i] > 0 {
 			return p[i]
@@ -164,10 +187,35 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	}
 
 	switch kind {
-	case "@", "A", "B", "C", "D", "E", "F", "G", "I", "K", "?K", "L", "M", "P", "S", "X", "Z", "`", "a", "g":
+	case "@", "K", "?K", "L", "M", "P", "S", "X", "Z":
+		s.pass(onScreen)
+	case "A", "F":
+		s.pass(onScreen)
+		if kind == "F" {
+			s.toColumn(1)
+		}
+		s.up(arg(0, 1))
+	case "B", "E":
+		s.down(arg(0, 1), final)
+	case "C", "a":
+		s.pass(onScreen)
+		s.right(arg(0, 1))
+	case "D":
+		s.pass(onScreen)
+		s.left(arg(0, 1))
+	case "G", "`":
+		s.pass(onScreen)
+		s.toColumn(arg(0, 1))
+	case "I":
+		s.pass(onScreen)
+		s.tab(arg(0, 1))
+	case "g":
+		s.tabs = true
 		s.pass(onScreen)
 	case "b": // more would be work without effect
-		s.send(onScreen, appendCSI(nil, min(arg(0, 1), s.rows*s.cols), 'b')...)
+		n := min(arg(0, 1), s.rows*s.cols)
+		s.send(onScreen, appendCSI(nil, n, 'b')...)
+		s.print(n, s.wide)
 	case "T":
 		if len(p) <= 1 { // with more it asks for reports of the mouse
 			s.pass(onScreen)
@@ -181,20 +229,21 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 		} else {
 			s.out = appendCUP(s.out, s.rows, arg(1, 1))
 		}
+		s.moveTo(arg(0, 1), arg(1, 1))
 	case "d":
 		if s.composed || arg(0, 1) <= s.rows {
 			s.pass(onScreen)
 		} else {
 			s.out = appendCSI(s.out, s.rows, 'd')
 		}
-	case "e": // like B, but not every terminal stops it at the margin
-		s.send(onScreen, appendCSI(nil, arg(0, 1), 'B')...)
+		s.toRow(arg(0, 1))
+	case "e": // the same as B, but in an emulator that does not stop it
+		s.down(arg(0, 1), 'B')
 	case "r":
 		s.setMargins(arg(0, 1), arg(1, s.rows), len(p))
 	case "s", "u":
 		if len(p) == 0 {
-			s.pass(onScreen)
-			return s.usedSlot()
+			return s.slotted(final == 's')
 		}
 	case "h", "l":
 		s.ansiModes(p, final == 'h')
@@ -243,8 +292,8 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	return atEnd
 }
 
-// shorten writes the sequence again with numbers that are not out of all
-// measure: in an emulator such a count can be minutes of work.
+// shorten writes the sequence again with the numbers in p: those out of all
+// measure can be minutes of work in an emulator.
 func (s *scanner) shorten(p []int, kind string) {
 	s.seq = append(s.seq[:0], esc, '[')
 	if kind[0] >= '<' && kind[0] <= '?' {
@@ -277,6 +326,7 @@ func (s *scanner) setMargins(top, bottom, given int) {
 		return
 	}
 	s.out = appendMargins(s.out, top, bottom)
+	s.home()
 }
 
 func (s *scanner) ansiModes(p []int, on bool) {
@@ -319,10 +369,13 @@ func (s *scanner) privateModes(p []int, on bool) stop {
 				why = atMain
 			}
 		case mode == 1048:
-			s.send(onScreen, seq...)
-			if w := s.usedSlot(); why == atEnd {
+			if w := s.slotted(on); why == atEnd {
 				why = w
 			}
+		case mode == 6:
+			s.send(onEmulator, seq...)
+		case mode == 7 && s.at.below && s.tracked():
+			s.modes.setPrivate(mode, on) // once it is not there any more
 		case ok:
 			s.modes.setPrivate(mode, on)
 			s.send(to, seq...)
@@ -335,7 +388,7 @@ func (s *scanner) privateModes(p []int, on bool) stop {
 // but leaves the cursor where it is.
 func (s *scanner) softReset() {
 	s.pass(onScreen)
-	for _, mode := range []int{1, 6, 7, 25, 66} {
+	for _, mode := range []int{1, 7, 25, 66} {
 		delete(s.modes.private, mode)
 	}
 	s.modes.keypad, s.modes.insert, s.modes.charset = false, false, false
@@ -344,6 +397,8 @@ func (s *scanner) softReset() {
 		s.out = append(s.out, "\x1b7"...)
 		s.margins()
 		s.out = append(s.out, "\x1b8"...)
+		s.save()
+		s.out = s.rewrap(s.out)
 		s.slot = true
 	}
 }

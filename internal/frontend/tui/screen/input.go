@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"sync"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"golang.org/x/sys/unix"
@@ -120,7 +121,8 @@ func (s *Screen) typed(last bool) {
 	c := s.cmd.Load()
 	var forward []byte // to the command, in one piece
 	flush := func() {
-		if c != nil {
+		if c != nil && len(forward) > 0 {
+			s.typedAt.Store(time.Now().UnixNano())
 			c.keys.put(forward)
 		}
 		forward = nil

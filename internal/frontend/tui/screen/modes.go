@@ -8,17 +8,15 @@ import (
 
 // private are the private modes that a command may set, with where each
 // belongs. All others are dropped, and are "not recognised" when asked about:
-// among them the modes that change the size (3, 40, 2048), the margins (69)
-// and the encoding of keys for good (1034).
+// among them the modes that change the size (3, 40, 2048), the margins (69),
+// where the cursor is at most (6, 45) and the encoding of keys for good (1034).
 var private = map[int]place{
 	1:    onBoth,     // cursor keys
 	5:    onTerminal, // reverse video
-	6:    onScreen,   // origin
 	7:    onScreen,   // wrap
 	9:    onTerminal, // mouse: presses only
 	12:   onTerminal, // blinking cursor
 	25:   onScreen,   // visible cursor
-	45:   onScreen,   // reverse wrap
 	66:   onBoth,     // keypad
 	1000: onTerminal, // mouse
 	1002: onTerminal,
@@ -42,7 +40,8 @@ type place uint8
 const (
 	onScreen place = 1 << iota
 	onTerminal
-	onBoth = onScreen | onTerminal
+	onEmulator // on the alternate screen alone
+	onBoth     = onScreen | onTerminal
 )
 
 // onAtStart reports whether mode is set in a terminal that nobody touched.
@@ -163,9 +162,7 @@ func (m *modes) on(b []byte, alt int) []byte {
 	b = append(b, m.style...)
 	b = append(b, m.link...)
 	for _, mode := range m.changed() {
-		if mode != 6 { // setting it moves the cursor; a saved cursor has it
-			b = private1(b, mode, m.private[mode])
-		}
+		b = private1(b, mode, m.private[mode])
 	}
 	return b
 }

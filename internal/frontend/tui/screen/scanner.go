@@ -22,6 +22,12 @@ type scanner struct {
 	// The margins that the command set; bottom 0 means all of its rows.
 	top, bottom int
 
+	// Where the cursor is at most: see cursor.go.
+	at, saved position
+	wrapped   bool // in truth it may not have wrapped yet, and be further right
+	wide      bool // the last character may be
+	tabs      bool // not every eight columns
+
 	out   []byte // what is drawn
 	host  []byte // in composed mode: what concerns the terminal itself
 	reply []byte // answers to the command that the terminal must not give
@@ -71,18 +77,24 @@ var plainByte = func() (t [256]bool) {
 // scan takes the first n bytes of in. Its output is added to out, host and
 // reply, which the caller empties.
 func (s *scanner) scan(in []byte) (n int, why stop) {
-	if s.bottom != 0 && !s.composed {
-		s.damaged = true // below such margins the cursor can walk into the footer
-	}
 	for n < len(in) {
 		if s.state == ground {
 			run := n
 			for run < len(in) && plainByte[in[run]] {
 				run++
 			}
-			run += whole(in[run:])
-			s.out = append(s.out, in[n:run]...)
 			if run > n {
+				s.text(in[n:run])
+			}
+			size := whole(in[run:])
+			switch {
+			case size == 0:
+			case in[run] == esc:
+				s.out = append(s.out, in[run:run+size]...)
+			default:
+				s.char(in[run : run+size])
+			}
+			if run += size; run > n {
 				n = run
 				continue
 			}
@@ -138,18 +150,27 @@ func (s *scanner) step(c byte) (again bool, why stop) {
 		case c == 0x0e || c == 0x0f:
 			s.modes.charset = s.modes.charset || c == 0x0e
 			s.out = append(s.out, c)
+		case plainByte[c]:
+			s.text([]byte{c})
+		case c == '\v' || c == '\f':
+			s.lineFeed(false, c)
+		case c >= 0xa0:
+			s.char([]byte{c})
 		default:
 			s.out = append(s.out, c)
 		}
 	case inChar:
 		if c < 0x80 || c > 0xbf {
 			s.broken()
+			if c < 0x20 {
+				s.out = append(s.out, 0, 0, 0) // a careless terminal takes what follows for the character's rest
+			}
 			return true, atEnd
 		}
 		s.seq = append(s.seq, c)
 		if utf8.FullRune(s.seq) {
 			if r, size := utf8.DecodeRune(s.seq); size == len(s.seq) && (r < 0x80 || r > 0x9f) {
-				s.out = append(s.out, s.seq...)
+				s.char(s.seq)
 				s.state = ground
 			} else if r >= 0x80 && r <= 0x9f {
 				s.state = ground // a C1 control in two bytes
@@ -236,7 +257,7 @@ func (s *scanner) begin(to state, c byte) {
 func (s *scanner) broken() {
 	for _, c := range s.seq {
 		if c >= 0xa0 {
-			s.out = append(s.out, c)
+			s.char([]byte{c})
 		}
 	}
 	s.state = ground

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type Screen struct {
 	keys  keyboard
 	cmd   atomic.Pointer[command] // nil while nothing is attached
 	rows  atomic.Int32            // of the command
+
+	typedAt atomic.Int64 // when the command was last typed to, in Unix nanoseconds
 
 	// mu is held while something is drawn. Nothing that handles keys takes it:
 	// a terminal that does not take output must not hold up the keyboard.
@@ -62,6 +65,12 @@ type Screen struct {
 // frame is the shortest time between two drawings of the footer.
 const frame = time.Second / 60
 
+// keyFrame is that of the alternate screen for keyTime after a key was typed.
+const (
+	keyFrame = time.Second / 250
+	keyTime  = 100 * time.Millisecond
+)
+
 // slotTime is how long a cursor that the command has saved is kept: until
 // then, the footer is drawn only where the command saves or restores it.
 const slotTime = time.Second
@@ -91,7 +100,7 @@ func Open(tty *os.File, o Options) (*Screen, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.measure()
-	s.watch = startWatcher(tty)
+	s.watch = startWatcher(tty, saved)
 	s.report()
 	s.enter()
 	s.emit()
@@ -215,15 +224,12 @@ func (s *Screen) Print(text string) {
 func (s *Screen) print(text string) {
 	s.unpark()
 	if !s.lineStart {
-		s.buf = append(s.buf, "\r\n"...)
+		text = "\n" + text
 	}
-	for _, c := range []byte(text) {
-		if c == '\n' {
-			s.buf = append(s.buf, '\r')
-		}
-		s.buf = append(s.buf, c)
-	}
-	s.lineStart = len(text) == 0 || text[len(text)-1] == '\n'
+	s.scan.out = s.buf
+	s.scan.own(strings.ReplaceAll(text, "\n", "\r\n"))
+	s.buf = s.scan.out
+	s.lineStart = strings.HasSuffix(text, "\n") || text == ""
 }
 
 // Suspend hands the terminal to a page that draws and reads by itself, on the
@@ -346,6 +352,9 @@ func (s *Screen) room() {
 	if s.o.Plain {
 		return
 	}
+	if s.fresh {
+		s.scan.anywhere()
+	}
 	if s.fresh && s.lines > 0 {
 		for range s.lines {
 			s.buf = append(s.buf, "\x1bD"...)
@@ -357,6 +366,8 @@ func (s *Screen) room() {
 	s.buf = append(s.buf, "\x1b7"...)
 	s.buf = appendMargins(s.buf, max(s.scan.top, 1), s.scan.lastRow())
 	s.buf = append(s.buf, "\x1b8"...)
+	s.scan.save()
+	s.buf = s.scan.rewrap(s.buf)
 }
 
 // enter takes a terminal that is as its owner had it, or as leave left it.
@@ -384,7 +395,11 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[?1049l"...)
 		s.buf = s.scan.modes.kitty[0].off(s.buf)
 	} else {
-		s.undoModes()
+		s.buf = s.scan.modes.off(s.buf, 0)
+	}
+	if s.scan.at.below {
+		s.scan.at.below = false // until the terminal is taken again
+		s.buf = private1(s.buf, 7, true)
 	}
 	if s.o.Plain {
 		return
@@ -400,15 +415,6 @@ func (s *Screen) leave(erase bool) {
 		s.buf = append(s.buf, "\x1b[J"...)
 	}
 	s.buf = append(s.buf, "\x1b8"...)
-}
-
-// undoModes undoes what the command set on the main screen. Leaving origin
-// mode moves the cursor to the first row: it goes on in the last one.
-func (s *Screen) undoModes() {
-	s.buf = s.scan.modes.off(s.buf, 0)
-	if s.scan.modes.is(6) {
-		s.buf = appendCUP(s.buf, s.scan.rows, 1)
-	}
 }
 
 // ownModes are those for the caller's input line.

@@ -44,6 +44,9 @@ func TestCommandCannotHaveTheFooter(t *testing.T) {
 		{`printf '\033[!p\033[99;1H\033[Ksoft'`, "soft"},
 		{`stty raw -echo; printf '\033[999;999H\033[6n'; a=$(head -c 8 | tail -c +3); stty sane; printf '\r\n%s\n' "$a"`, "11;60R"},
 		{`printf '\033[3;30r\033[99;1Hmargin\n\n\n'`, "margin"},
+		{`printf '\033[2J\0337\033[1;5r\033[10;1H\n\n\n\rforged\n\n\033[3;1H'; printf '\0338'`, "forged"},
+		{`printf '\033[2J\033[11;1H\0337\033[1;5r\0338\n\n\033[99B\rback and %040d%040d' 1 2`, "back and " + strings.Repeat("0", 39) + "1" + strings.Repeat("0", 10) + "2"},
+		{`printf '\033[2J\033[1;5r\033[11;1Hlow\033[?1049halternate\033[?1049l\n\n\033[999Bown'`, "own"},
 		{`printf '\033#8'; printf '\033[2J\033[99;1Halign'`, "align"},
 	} {
 		if err := h.run(s, i, "sh", "-c", c.script).end(); err != nil {
@@ -291,6 +294,38 @@ func TestCloseWithMuchTyped(t *testing.T) {
 	case <-time.After(patience):
 		c.keys.close()
 		t.Fatal("the screen does not close")
+	}
+}
+
+// A full-screen program that floods is drawn more often after a key, so that
+// what the key does is seen soon; the keys of an idle line change nothing.
+func TestKeyHurriesTheFrame(t *testing.T) {
+	h := newHost(t, 60, 12)
+	idle := newTypedKeys()
+	s := h.open(Options{Idle: idle.key})
+	h.typed("x")
+	idle.wait(t, "x")
+	due := func(after time.Duration) time.Duration {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.due(time.Unix(0, s.typedAt.Load()).Add(after)).Sub(s.drawn)
+	}
+	r := h.run(s, 1, "sh", "-c", `stty -echo; printf '\033[?1049hpage'; read x; printf ' got'; read x`)
+	h.waitFor("page")
+	if s.typedAt.Load() != 0 {
+		t.Error("what was typed before was not for the command")
+	}
+	h.typed("\r")
+	h.waitFor("page got")
+	if d := due(0); d != keyFrame {
+		t.Errorf("after a key a frame is %v", d)
+	}
+	if d := due(keyTime); d != frame {
+		t.Errorf("long after a key a frame is %v", d)
+	}
+	h.typed("\r")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
 	}
 }
 

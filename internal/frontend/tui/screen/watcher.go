@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,16 +24,52 @@ type watcher struct {
 	last string
 }
 
-// watchScript sets the modes only if they are still this process's own: a
-// shell that goes on with the terminal has set its own already.
+// watchScript sets the modes of before, its arguments, only if they are still
+// this process's own: a shell that goes on with the terminal has set its own
+// already.
 const watchScript = `exec 3>&1
 own=$(stty -g <&3)
 while IFS= read -r line; do undo=$line; done
 [ -n "$undo" ] || exit
 printf "$undo"
-[ "$(stty -g <&3)" != "$own" ] || stty sane <&3`
+[ "$(stty -g <&3)" != "$own" ] || stty "$@" <&3`
 
-func startWatcher(tty *os.File) *watcher {
+// sttyModes are the arguments of stty for the modes that a raw terminal has
+// otherwise (cfmakeraw). The named ones are the same for every stty; the form
+// of stty -g is not.
+func sttyModes(s *term.State) []string {
+	var args []string
+	flag := func(on bool, name string) {
+		if !on {
+			name = "-" + name
+		}
+		args = append(args, name)
+	}
+	flag(s.Iflag&unix.IGNBRK != 0, "ignbrk")
+	flag(s.Iflag&unix.BRKINT != 0, "brkint")
+	flag(s.Iflag&unix.PARMRK != 0, "parmrk")
+	flag(s.Iflag&unix.ISTRIP != 0, "istrip")
+	flag(s.Iflag&unix.INLCR != 0, "inlcr")
+	flag(s.Iflag&unix.IGNCR != 0, "igncr")
+	flag(s.Iflag&unix.ICRNL != 0, "icrnl")
+	flag(s.Iflag&unix.IXON != 0, "ixon")
+	flag(s.Oflag&unix.OPOST != 0, "opost")
+	flag(s.Lflag&unix.ECHO != 0, "echo")
+	flag(s.Lflag&unix.ECHONL != 0, "echonl")
+	flag(s.Lflag&unix.ICANON != 0, "icanon")
+	flag(s.Lflag&unix.ISIG != 0, "isig")
+	flag(s.Lflag&unix.IEXTEN != 0, "iexten")
+	flag(s.Cflag&unix.PARENB != 0, "parenb")
+	for size, name := range map[uint64]string{unix.CS5: "cs5", unix.CS6: "cs6", unix.CS7: "cs7", unix.CS8: "cs8"} {
+		if uint64(s.Cflag)&unix.CSIZE == size {
+			args = append(args, name)
+		}
+	}
+	return append(args, "min", strconv.Itoa(int(s.Cc[unix.VMIN])), "time", strconv.Itoa(int(s.Cc[unix.VTIME])))
+}
+
+// startWatcher starts one for a terminal that is raw now, and was as saved.
+func startWatcher(tty *os.File, saved *term.State) *watcher {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
@@ -43,7 +81,7 @@ func startWatcher(tty *os.File) *watcher {
 		return nil
 	}
 	_ = unix.SetNonblock(pipe, true) // nothing waits for the shell
-	cmd := exec.Command("/bin/sh", "-c", watchScript)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", watchScript, "sh"}, sttyModes(saved)...)...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin:/run/current-system/sw/bin"}
 	cmd.Stdin, cmd.Stdout = r, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of the terminal are not for it

@@ -5,6 +5,7 @@ package linux
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +73,23 @@ func containerFix() string {
 	if options[0] == "systempaths=unconfined" {
 		fix += " (podman: unmask=ALL for systempaths=unconfined)"
 	}
+	if rootless() {
+		fix += ", and with --cap-add SETFCAP"
+	}
 	return fix
+}
+
+// rootless reports whether bawn runs as root without CAP_SETFCAP: the kernel
+// then lets nobody map root into a user namespace (EPERM from uid_map).
+func rootless() bool {
+	if os.Getuid() != 0 {
+		return false
+	}
+	b, _ := os.ReadFile(machineRoot + "/proc/self/status")
+	_, text, found := strings.Cut(string(b), "\nCapEff:\t")
+	text, _, _ = strings.Cut(text, "\n")
+	caps, err := strconv.ParseUint(text, 16, 64)
+	return found && err == nil && caps&(1<<unix.CAP_SETFCAP) == 0
 }
 
 // filtered reports whether somebody put a system call filter on bawn.
@@ -113,6 +130,8 @@ func fix() string {
 	case procFile("kernel/apparmor_restrict_unprivileged_userns") == "1":
 		exe, _ := os.Executable()
 		return appArmorFix(exe)
+	case rootless():
+		return "bawn runs as root without CAP_SETFCAP, which mapping root takes: run it as an ordinary user, or with that capability (docker: --cap-add SETFCAP)"
 	case filtered():
 		return "a system call filter around bawn forbids namespaces: start the container with --security-opt seccomp=unconfined, or the systemd service with RestrictNamespaces=no"
 	}

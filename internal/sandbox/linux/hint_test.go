@@ -96,6 +96,20 @@ func TestB125_DebianSwitch(t *testing.T) {
 	}
 }
 
+// Root without CAP_SETFCAP, in a container and without one.
+func TestB125_RootWithoutSetfcap(t *testing.T) {
+	const without, with = "Name:\tbawn\nCapEff:\t000000007fffffff\nSeccomp:\t0\n", "Name:\tbawn\nCapEff:\t00000000ffffffff\nSeccomp:\t0\n"
+	for _, c := range []struct {
+		status, mounts string
+		want           bool
+	}{{without, ownMounts, true}, {without, dockerMounts, true}, {with, ownMounts, false}, {with, dockerMounts, false}, {"Name:\tbawn\n", ownMounts, false}} {
+		emulated(t, map[string]string{"proc/self/status": c.status, "proc/self/mountinfo": c.mounts})
+		if got := fix(); strings.Contains(got, "--cap-add SETFCAP") != (c.want && os.Getuid() == 0) {
+			t.Errorf("%q: %s", c.status, got)
+		}
+	}
+}
+
 // The rows that depend on the machine alone.
 func TestDoctorRows(t *testing.T) {
 	failed := probed{err: &sandbox.Unavailable{Mechanism: "native", Reason: "cannot make namespaces: permission denied"}}

@@ -161,6 +161,19 @@ func TestB125_NamespacesWithoutUse(t *testing.T) {
 	}
 }
 
+// Root without the capability to map itself: writing uid_map is EPERM.
+func TestB125_RootCannotMapItself(t *testing.T) {
+	m := func(drop string) setupMachine {
+		return setupMachine{name: drop, prefix: []string{"unshare", "-Ur", "setpriv", "--bounding-set=" + drop, "--inh-caps=-all", "--ambient-caps=-all", "--"}}
+	}
+	for _, l := range []string{"auto", "native", "bwrap"} {
+		b := New(t, l)
+		args := append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)
+		setupRefused(t, b, m("-setfcap").bawn(t, b, args...), "uid", "map: ", "peration not permitted", "root without CAP_SETFCAP", "--cap-add SETFCAP")
+		setupRan(t, b, m("-sys_time").bawn(t, b, args...))
+	}
+}
+
 // Where namespaces and Landlock both are missing nothing is left to advise but open.
 func TestB125_NoLandlockEither(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP} { // not built, not in lsm=

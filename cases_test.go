@@ -1,7 +1,6 @@
 package bawn_test
 
 import (
-	"go/ast"
 	"os"
 	"regexp"
 	"strings"
@@ -15,17 +14,7 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := map[string]bool{}
-	for _, f := range sources(t) {
-		if !f.test {
-			continue
-		}
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
-				have[fn.Name.Name] = true
-			}
-		}
-	}
+	have := testNames(t)
 	rows := map[string]bool{}
 	id, quoted := regexp.MustCompile(`^[AB]\d{2,3}$`), regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
 	for line := range strings.Lines(string(data)) {

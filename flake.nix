@@ -25,7 +25,8 @@
           nativeBuildInputs = [ pkgs.installShellFiles ];
           postInstall = pkgs.lib.optionalString (pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform) ''
             $out/bin/bawn completion man > bawn.1
-            installManPage bawn.1
+            $out/bin/bawn completion man-config > bawn-config.5
+            installManPage bawn.1 bawn-config.5
             installShellCompletion --cmd bawn \
               --bash <($out/bin/bawn completion bash) \
               --zsh <($out/bin/bawn completion zsh) \

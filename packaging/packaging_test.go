@@ -50,7 +50,7 @@ func TestRelease(t *testing.T) {
 		if out := run(t, dir, nil, filepath.Join(dir, name, "bawn"), "version"); out != "bawn "+version+"\n" {
 			t.Errorf("version: %q", out)
 		}
-		for _, f := range []string{"README.md", "man/bawn.1", "completions/bawn.bash", "completions/bawn.zsh", "completions/bawn.fish", "apparmor-profile"} {
+		for _, f := range []string{"README.md", "CHANGELOG.md", "man/bawn.1", "man/bawn-config.5", "completions/bawn.bash", "completions/bawn.zsh", "completions/bawn.fish", "apparmor-profile"} {
 			if st, err := os.Stat(filepath.Join(dir, name, f)); err != nil || st.Size() == 0 {
 				t.Errorf("%s: %v", f, err)
 			}
@@ -65,7 +65,7 @@ func TestRelease(t *testing.T) {
 			t.Fatalf("%q, %v", files, err)
 		}
 		list := run(t, dist, nil, "rpm", "-qlpv", files[0])
-		for _, f := range []string{"/usr/bin/bawn", "/etc/bawn/config.toml", "/usr/share/man/man1/bawn.1.gz", "/usr/share/zsh/site-functions/_bawn"} {
+		for _, f := range []string{"/usr/bin/bawn", "/etc/bawn/config.toml", "/usr/share/man/man1/bawn.1.gz", "/usr/share/man/man5/bawn-config.5.gz", "/usr/share/doc/bawn/changelog.gz", "/usr/share/zsh/site-functions/_bawn"} {
 			if !strings.Contains(list, f+"\n") {
 				t.Errorf("%s is missing:\n%s", f, list)
 			}
@@ -160,6 +160,9 @@ mkdir -p /root/fresh/.ssh /work
 echo key > /root/fresh/.ssh/id_test
 dpkg -i /bawn.deb >/dev/null
 bawn version
+for page in man1/bawn.1 man5/bawn-config.5; do
+	zcat /usr/share/man/$page.gz | groff -ww -man -Tascii | grep -q BAWN && echo "page $page"
+done
 bawn doctor >/dev/null && echo fit
 cd /work
 bawn run -q -- sh -c 'echo in > file; echo out 2>/dev/null > /root/fresh/file || echo held; cat /root/fresh/.ssh/id_test 2>/dev/null || echo hidden'
@@ -178,7 +181,7 @@ dpkg -P bawn >/dev/null
 test ! -e /etc/bawn && test ! -e /etc/apparmor.d/bawn && echo purged
 `
 	out := run(t, t.TempDir(), nil, "unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", deb)
-	for _, want := range []string{"bawn " + version + "\n", "fit\n", "held\n", "hidden\n", "in\n", "complete -o filenames -F _bawn bawn\n", "airlock", "removed\n", "purged\n"} {
+	for _, want := range []string{"bawn " + version + "\n", "page man1/bawn.1\n", "page man5/bawn-config.5\n", "fit\n", "held\n", "hidden\n", "in\n", "complete -o filenames -F _bawn bawn\n", "airlock", "removed\n", "purged\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -42,6 +42,7 @@ want zsh zsh
 want fish fish
 want groff groff-base
 want rpm rpm
+want shellcheck shellcheck
 want setpriv util-linux
 want mkfs.ext4 e2fsprogs
 [ -e /usr/include/stdio.h ] || need="$need libc6-dev"

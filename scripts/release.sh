@@ -41,7 +41,12 @@ for shell in bash zsh fish; do
 	"$out/files/host" completion $shell >"$out/files/bawn.$shell"
 done
 "$out/files/host" completion man >"$out/files/bawn.1"
-gzip -9n <"$out/files/bawn.1" >"$out/files/bawn.1.gz"
+"$out/files/host" completion man-config >"$out/files/bawn-config.5"
+scripts/changelog.sh "$version" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%d)" >"$out/files/CHANGELOG.md"
+for f in bawn.1 bawn-config.5; do
+	gzip -9n <"$out/files/$f" >"$out/files/$f.gz"
+done
+gzip -9n <"$out/files/CHANGELOG.md" >"$out/files/CHANGELOG.gz"
 
 archive() { # FOLDER: its contents as FOLDER.tar.gz
 	tar -C "$out" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX \
@@ -58,11 +63,11 @@ for platform; do
 	build "$os" "$arch" "$out/$name/$exe"
 	mkdir -p "$out/files/$os-$arch"
 	cp "$out/$name/$exe" "$out/files/$os-$arch/"
-	cp README.md "$out/$name/"
+	cp README.md "$out/files/CHANGELOG.md" "$out/$name/"
 	if [ "$os" != windows ]; then
 		mkdir -p "$out/$name/completions" "$out/$name/man"
 		cp "$out/files/bawn.bash" "$out/files/bawn.zsh" "$out/files/bawn.fish" "$out/$name/completions/"
-		cp "$out/files/bawn.1" "$out/$name/man/"
+		cp "$out/files/bawn.1" "$out/files/bawn-config.5" "$out/$name/man/"
 	fi
 	[ "$os" != linux ] || cp packaging/apparmor "$out/$name/apparmor-profile"
 	archive "$name"
@@ -80,6 +85,9 @@ done
 packaging/npm/build.sh "$version" "$out" "$@"
 
 rm -r "$out/files"
-(cd "$out" && sha256sum -- *.tar.gz *.deb *.rpm *.tgz 2>/dev/null >checksums.txt || true)
-[ -s "$out/checksums.txt" ]
-cat "$out/checksums.txt"
+cd "$out"
+for f in *.tar.gz *.deb *.rpm *.tgz; do
+	[ ! -e "$f" ] || sha256sum -- "$f"
+done >checksums.txt
+[ -s checksums.txt ]
+cat checksums.txt

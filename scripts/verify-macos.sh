@@ -4,7 +4,7 @@
 # contacts no host but the registry of Go modules, if they are not there yet,
 # and 192.0.2.1, which is nobody's.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 
 [ "$(uname -s)" = Darwin ] || { echo "verify-macos.sh: this is no Mac" >&2; exit 2; }
 command -v go >/dev/null || { echo "verify-macos.sh: Go 1.26 is needed: https://go.dev/dl" >&2; exit 2; }

@@ -13,14 +13,14 @@ import (
 // completionCommand prints what a shell or man needs to know of the command
 // line, made from the same lists as the help.
 func completionCommand(args []string) int {
-	kinds := map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion, "man": manPage}
+	kinds := map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion, "man": manPage, "man-config": configManPage}
 	switch {
 	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
 		return helpCommand([]string{"completion"})
 	case len(args) != 1:
-		return usageError("completion", errors.New("completion takes one word: bash, zsh, fish or man"))
+		return usageError("completion", errors.New("completion takes one word: bash, zsh, fish, man or man-config"))
 	case kinds[args[0]] == nil:
-		return usageError("completion", fmt.Errorf("unknown kind %q: it is bash, zsh, fish or man", args[0]))
+		return usageError("completion", fmt.Errorf("unknown kind %q: it is bash, zsh, fish, man or man-config", args[0]))
 	}
 	fmt.Print(kinds[args[0]]())
 	return 0
@@ -40,7 +40,7 @@ func wordsOf(command string) []string {
 	case "import":
 		return []string{"claude", "codex", "fence", "srt"}
 	case "completion":
-		return []string{"bash", "zsh", "fish", "man"}
+		return []string{"bash", "zsh", "fish", "man", "man-config"}
 	case "help":
 		var names []string
 		for _, c := range commands() {
@@ -269,7 +269,7 @@ func manPage() string {
 	p(`.TH BAWN 1 "" "bawn" "User Commands"`)
 	p(".SH NAME\nbawn \\- run commands inside a boundary that the operating system enforces")
 	p(".SH SYNOPSIS")
-	for _, c := range slices.Concat(commands(), []command{{name: "--", args: "CMD [ARG…]"}}) {
+	for _, c := range slices.Concat([]command{{args: "[flags]"}}, commands(), []command{{name: "--", args: "CMD [ARG…]"}}) {
 		p(".B bawn %s", roff(c.name))
 		if c.args != "" {
 			p("%s", roff(c.args))
@@ -293,6 +293,10 @@ func manPage() string {
 			p(".fi")
 		}
 	}
+	p(".SH SESSION\n%s", roff("bawn alone opens a session in the folder: a terminal whose commands run in the sandbox, and that asks. Its flags:"))
+	for _, f := range new(runFlags).sessionSpecs() {
+		p(".TP\n.B %s\n%s", roff(strings.TrimSpace(f.name+" "+f.arg)), roff(line(f.help)))
+	}
 	p(".SH EXIT STATUS\nThe command's own; 125 bawn could not or would not run it; 126 not executable; 127 not found; 128+n ended by signal n.")
 	p(".SH FILES")
 	for _, f := range [][2]string{
@@ -301,5 +305,6 @@ func manPage() string {
 	} {
 		p(".TP\n.I %s\n%s", roff(f[0]), roff(f[1]))
 	}
+	p(".SH SEE ALSO\n.BR bawn\\-config (5)")
 	return b.String()
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bawn/internal/config"
 )
 
 // tool runs a program that reads what bawn printed for it.
@@ -115,7 +117,28 @@ func TestManPage(t *testing.T) {
 			}
 		}
 	}
+	for _, f := range new(runFlags).sessionSpecs() {
+		if _, session, _ := strings.Cut(page, ".SH SESSION\n"); !strings.Contains(session, ".B "+roff(f.name)) {
+			t.Errorf("the session's %s is missing", f.name)
+		}
+	}
 	if got := roff(".x -y"); got != `\&.x \-y` {
 		t.Errorf("roff: %q", got)
+	}
+}
+
+// The page of the settings has every table and key, each with its variable.
+func TestConfigManPage(t *testing.T) {
+	page := configManPage()
+	out := tool(t, "groff", "-ww", "-man", "-Tascii", printed(t, page))
+	for _, k := range config.Keys() {
+		_, of, _ := strings.Cut(page, ".SH ["+roff(strings.ToUpper(k.Table))+"]\n")
+		of, _, _ = strings.Cut(of, ".SH ")
+		if !strings.Contains(of, ".B "+roff(k.Name)+"\n") || k.Env != "" && !strings.Contains(of, roff(k.Env)) {
+			t.Errorf("%s is missing", k.Path())
+		}
+	}
+	if out == "" || !strings.Contains(page, ".I /etc/bawn/requirements.toml") || strings.Contains(page, "`") {
+		t.Error(page)
 	}
 }

@@ -5,12 +5,14 @@ package main
 import (
 	"os"
 	"runtime"
+
+	"bawn/internal/sandbox"
 )
 
 func diagnose() diagnosis {
-	const hint = "--tier open runs without a sandbox"
+	hint := sandbox.NoBackendHint(runtime.GOOS)
 	return diagnosis{Hint: hint, Checks: []doctorCheck{{
-		Name: "platform", Result: "fail", Detail: "this version has no sandbox for " + runtime.GOOS, Fix: hint,
+		Name: "platform", Result: "fail", Detail: sandbox.NoBackend(runtime.GOOS).Error(), Fix: hint,
 	}}}
 }
 

@@ -167,6 +167,7 @@ Exit codes: 0; with verify 1 for a log that was changed; 125 an error.
   zsh     bawn completion zsh > "${fpath[1]}/_bawn"         once
   fish    bawn completion fish > ~/.config/fish/completions/bawn.fish
   man     bawn completion man | man -l -                   the manual page
+          bawn completion man-config | man -l -            the one of the settings
 
 Exit codes: 0; 125 for another word.
 `

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bawn/internal/config"
 	"bawn/internal/config/disk"
 	"bawn/internal/config/importer"
 )
@@ -86,7 +87,7 @@ func (f *importFlags) run(tool importer.Tool) error {
 	}
 	if f.out == "" {
 		_, err = io.WriteString(os.Stdout, r.Text)
-	} else {
+	} else if err = makeConfigDir(f.out); err == nil {
 		err = writeNew(f.out, []byte(r.Text), f.force)
 	}
 	if err != nil {
@@ -143,6 +144,20 @@ func readSettings(name string) ([]byte, error) {
 		}
 	}
 	return data, err
+}
+
+// makeConfigDir makes bawn's own folder of settings, if that is where name is to
+// be written; any other folder is there or is a mistake.
+func makeConfigDir(name string) error {
+	dir := config.UserDir(os.Environ(), "")
+	if abs, err := filepath.Abs(name); err != nil || dir == "" || filepath.Dir(abs) != filepath.Clean(dir) {
+		return nil
+	}
+	d, err := disk.Make(dir)
+	if err != nil {
+		return err
+	}
+	return d.Close()
 }
 
 // writeNew writes a whole file or none, for the owner alone. Without force

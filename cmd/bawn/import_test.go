@@ -108,6 +108,22 @@ func TestImportLeavesFilesAlone(t *testing.T) {
 	}
 }
 
+// The first file of settings needs its folder too; no other folder is made.
+func TestImportMakesTheSettingsFolder(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	put(t, home+"/in.json", importable)
+	for name, want := range map[string]int{".config/bawn/config.toml": 0, ".config/other/config.toml": exitRefused, ".config/bawn/x/config.toml": exitRefused} {
+		if code := importCommand([]string{"claude", "--from", home + "/in.json", "-o", home + "/" + name}); code != want {
+			t.Errorf("%s: %d, want %d", name, code, want)
+		}
+	}
+	if st, err := os.Stat(home + "/.config/bawn"); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", st, err)
+	}
+}
+
 // What is no plain small file is refused, and nothing is waited for.
 func TestImportHostileFiles(t *testing.T) {
 	home := t.TempDir()

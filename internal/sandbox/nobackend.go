@@ -13,7 +13,7 @@ func NoBackend(goos string) *Unavailable {
 // NoBackendHint is the way out on such a platform.
 func NoBackendHint(goos string) string {
 	if goos == "windows" {
-		return "run bawn inside WSL2, or use the open tier (no sandbox)"
+		return "run bawn inside WSL2, or use --tier open (no sandbox)"
 	}
-	return "use the open tier (no sandbox), or run bawn on Linux"
+	return "use --tier open (no sandbox), or run bawn on Linux"
 }

@@ -45,6 +45,7 @@ $linux_intel
   def install
     bin.install "bawn"
     man1.install "man/bawn.1"
+    man5.install "man/bawn-config.5"
     bash_completion.install "completions/bawn.bash" => "bawn"
     zsh_completion.install "completions/bawn.zsh" => "_bawn"
     fish_completion.install "completions/bawn.fish"

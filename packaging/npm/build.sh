@@ -39,7 +39,7 @@ dir=$out/files/npm/bawn-sandbox
 mkdir -p "$dir/bin"
 cp packaging/npm/bawn.js "$dir/bin/bawn.js"
 chmod 755 "$dir/bin/bawn.js"
-cp README.md "$dir/"
+cp README.md "$out/files/CHANGELOG.md" "$dir/"
 cat >"$dir/package.json" <<JSON
 {
   "name": "bawn-sandbox",

@@ -55,7 +55,7 @@ func zone() map[string][]netip.Addr {
 	return map[string][]netip.Addr{
 		"allowed.test": a(upstream), "sub.allowed.test": a(upstream), "evil.test": a(upstream), "other.test": a("11.0.0.11"),
 		"intra.test": a("10.1.2.3"), "meta.test": a("169.254.169.254"), "loop.test": a("127.0.0.1"), "six.test": a("::1"),
-		"mix.test": a("11.0.0.99", "127.0.0.1"), "dead.test": a("11.0.0.98"),
+		"mix.test": a("11.0.0.99", "127.0.0.1"), "dead.test": a("11.0.0.98"), "db.example.org": a(upstream),
 		// Hosts that are allowed without a rule.
 		"packages.npmjs.org": a(upstream), "github.com": a(upstream), "codeload.github.com": a(upstream), "raw.githubusercontent.com": a(upstream),
 		"gitlab.com": a(upstream), "bitbucket.org": a(upstream), "huggingface.co": a(upstream),
@@ -132,8 +132,10 @@ func (w *world) start() error {
 	if err := w.serve("11.0.0.10:3129", w.corporateProxy); err != nil {
 		return err
 	}
-	if err := w.serve("11.0.0.10:5432", postgres); err != nil {
-		return err
+	for _, addr := range []string{"11.0.0.10:5432", "127.0.0.1:5432"} {
+		if err := w.serve(addr, postgres); err != nil {
+			return err
+		}
 	}
 	// echo sends back what it gets until the client's half closes.
 	return w.serve("11.0.0.10:7", func(l net.Listener) {

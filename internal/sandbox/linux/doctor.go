@@ -138,7 +138,7 @@ func kernelCheck() Check {
 
 // procFile is a setting of the kernel; "" if this kernel does not have it.
 func procFile(name string) string {
-	b, err := os.ReadFile("/proc/sys/" + name)
+	b, err := os.ReadFile(machineRoot + "/proc/sys/" + name)
 	if err != nil {
 		return ""
 	}
@@ -150,13 +150,13 @@ func namespaceCheck(native probed) Check {
 	limit, clone := procFile("user/max_user_namespaces"), procFile("kernel/unprivileged_userns_clone")
 	switch {
 	case limit == "0":
-		c.Outcome, c.Detail, c.Fix = Fail, "max_user_namespaces is 0", "sysctl user.max_user_namespaces=15000"
+		c.Outcome, c.Detail, c.Fix = Fail, "max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000"
 	case clone == "0" && os.Getuid() != 0:
-		c.Outcome, c.Detail, c.Fix = Fail, "unprivileged_userns_clone is 0", "sysctl kernel.unprivileged_userns_clone=1"
+		c.Outcome, c.Detail, c.Fix = Fail, "unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1"
 	case native.err == nil:
 		c.Detail = "can be made"
 	default:
-		if _, err := os.Stat("/proc/self/ns/user"); err != nil {
+		if _, err := os.Stat(machineRoot + "/proc/self/ns/user"); err != nil {
 			c.Outcome, c.Detail, c.Fix = Fail, "not in this kernel", "use a kernel with CONFIG_USER_NS"
 			return c
 		}
@@ -177,7 +177,7 @@ func appArmorCheck(native probed) []Check {
 	if v == "1" {
 		c.Detail = "restricts user namespaces; profiles:"
 		found := 0
-		files, _ := os.ReadDir("/etc/apparmor.d")
+		files, _ := os.ReadDir(machineRoot + "/etc/apparmor.d")
 		for _, f := range files {
 			if strings.Contains(f.Name(), "bawn") || strings.Contains(f.Name(), "bwrap") {
 				c.Detail += " " + f.Name()
@@ -188,7 +188,8 @@ func appArmorCheck(native probed) []Check {
 			c.Detail += " none for bawn or bwrap"
 		}
 		if native.err != nil {
-			c.Outcome, c.Fix = Warn, appArmorFix
+			exe, _ := os.Executable()
+			c.Outcome, c.Fix = Warn, appArmorFix(exe)
 		}
 	}
 	return []Check{c}
@@ -237,7 +238,7 @@ func procCheck(native probed) Check {
 	case native.err == nil:
 	case len(masks) > 0:
 		c.Outcome, c.Detail = Fail, "parts of /proc are covered: "+strings.Join(masks, " ")
-		c.Fix = procFix
+		c.Fix = containerFix()
 	default:
 		c.Outcome, c.Detail = Info, "not tried: it takes the native launcher"
 	}
@@ -339,14 +340,13 @@ func tiocstiCheck() Check {
 }
 
 func wslCheck() []Check {
-	release := procFile("kernel/osrelease")
-	if !strings.Contains(strings.ToLower(release), "microsoft") {
-		return nil
+	switch wsl() {
+	case 1:
+		return []Check{{"WSL", Fail, "version 1 has no namespaces", wsl1Fix}}
+	case 2:
+		return []Check{{"WSL", Warn, "version 2", "keep workspaces in the Linux file system, not below /mnt/c"}}
 	}
-	if !strings.Contains(release, "WSL2") {
-		return []Check{{"WSL", Fail, "version 1 has no namespaces", "wsl --set-version DISTRIBUTION 2"}}
-	}
-	return []Check{{"WSL", Warn, "version 2", "keep workspaces in the Linux file system, not below /mnt/c"}}
+	return nil
 }
 
 // probeLimit ends a sandbox that hangs; one takes some ten milliseconds.

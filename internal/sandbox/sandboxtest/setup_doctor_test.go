@@ -89,7 +89,7 @@ func TestB125_DoctorNamesTheFix(t *testing.T) {
 	}{
 		{setupNoNamespaces()[0], "user namespaces", "sysctl user.max_user_namespaces="},
 		{setupNoNamespaces()[1], "user namespaces", "sysctl user.max_user_namespaces="},
-		{setupNoNamespaces()[2], "native launcher", "allow user namespaces"},
+		{setupNoNamespaces()[2], "native launcher", "seccomp=unconfined"},
 		{setupProc("mount -t tmpfs none /proc/sys &&"), "new /proc", "systempaths=unconfined"},
 	} {
 		r, code := setupDoctor(t, c.m, New(t, "auto"))
@@ -101,6 +101,18 @@ func TestB125_DoctorNamesTheFix(t *testing.T) {
 	r, code := setupDoctor(t, setupMachine{}, New(t, "auto"))
 	if result, _, _ := r.row(t, "user namespaces"); code != 0 || result != "ok" || r.Hint != "" {
 		t.Errorf("whole machine: exit %d, %+v", code, r)
+	}
+}
+
+// A kernel without the flag that the name guard needs: everything works, and the
+// doctor says what does not.
+func TestF2_DoctorOnOldKernel(t *testing.T) {
+	for how, word := range map[string]string{"old": "without WAIT_KILLABLE_RECV", "nested": ""} {
+		r, code := setupDoctor(t, setupMachine{name: how, prefix: []string{tool(t, "old"), how}}, New(t, "auto"))
+		result, detail, fix := r.row(t, "filter notification")
+		if code != 0 || !r.Fit || result != "warn" || !strings.Contains(detail, word) || !strings.Contains(fix, "Linux 5.19") {
+			t.Errorf("%s: exit %d, %s, %q, %q", how, code, result, detail, fix)
+		}
 	}
 }
 

@@ -156,6 +156,20 @@ func setupContainerFilter() []setupInsn {
 	}
 }
 
+// setupErrno answers some calls with an error.
+func setupErrno(errno unix.Errno, calls ...uint32) []setupInsn {
+	prog := []setupInsn{{bpfLoad, 0, 0, 0}}
+	for i, nr := range calls {
+		prog = append(prog, setupInsn{bpfEqual, uint8(len(calls) - i), 0, nr})
+	}
+	return append(prog, setupInsn{bpfRet, 0, 0, unix.SECCOMP_RET_ALLOW}, setupInsn{bpfRet, 0, 0, unix.SECCOMP_RET_ERRNO | uint32(errno)})
+}
+
+// setupMountFilter forbids what namespaces are made for, and not to make them.
+func setupMountFilter(errno unix.Errno) []setupInsn {
+	return setupErrno(errno, unix.SYS_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_MOUNT_SETATTR)
+}
+
 // setupLoad puts a filter on the calling thread and returns what seccomp did.
 func setupLoad(t *testing.T, prog []setupInsn, flags uintptr) int {
 	var code []byte

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // setupRefused holds that nothing ran, and that one line says why and what
@@ -45,7 +47,7 @@ func TestB125_NoUserNamespaces(t *testing.T) {
 	for _, m := range setupNoNamespaces() {
 		fix := "sysctl user.max_user_namespaces="
 		if m.filter != nil {
-			fix = "allow user namespaces"
+			fix = "start the container with --security-opt seccomp=unconfined"
 		}
 		for _, l := range []string{"auto", "native", "bwrap"} {
 			t.Run(m.name+"/"+l, func(t *testing.T) {
@@ -130,5 +132,100 @@ func TestB128_CoveredProc(t *testing.T) {
 	setupRan(t, b, r)
 	if !strings.Contains(r.Stderr, "weaker mode does not cover") {
 		t.Errorf("weaker, and silent about it: %s", r.Stderr)
+	}
+}
+
+// What a container of Docker's defaults forbids, all of it named at once.
+func TestB128_ContainerWithDefaults(t *testing.T) {
+	b := New(t, "auto")
+	m := setupProc("mount -t tmpfs none /proc/acpi && mount -t tmpfs none /proc/sys &&")
+	m.program = tool(t, "old")
+	args := append([]string{"container", Binary(), "run", "-q", "--"}, setupProof...)
+	setupRefused(t, b, m.bawn(t, b, args...), "no sandbox can be made here (native: cannot make namespaces: ", "covers parts of /proc and filters system calls",
+		"--security-opt systempaths=unconfined --security-opt seccomp=unconfined")
+	alone := setupMachine{program: m.program}
+	setupRefused(t, b, alone.bawn(t, b, args...), "a system call filter around bawn forbids namespaces")
+	setupRan(t, b, setupProc("").bawn(t, b, args[2:]...))
+}
+
+// AppArmor on Ubuntu lets namespaces be made and then forbids what they are for.
+func TestB125_NamespacesWithoutUse(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM} {
+		m := setupMachine{name: "no mounts", filter: func(t *testing.T) { setupLoad(t, setupMountFilter(errno), 0) }}
+		for _, l := range []string{"auto", "native", "bwrap"} {
+			b := New(t, l)
+			args := append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)
+			setupRefused(t, b, m.bawn(t, b, args...), "no sandbox can be made here", strings.ToLower(errno.Error()[1:]), "--tier open")
+			setupRan(t, b, setupMachine{}.bawn(t, b, args...))
+		}
+	}
+}
+
+// Root without the capability to map itself: writing uid_map is EPERM.
+func TestB125_RootCannotMapItself(t *testing.T) {
+	m := func(drop string) setupMachine {
+		return setupMachine{name: drop, prefix: []string{"unshare", "-Ur", "setpriv", "--bounding-set=" + drop, "--inh-caps=-all", "--ambient-caps=-all", "--"}}
+	}
+	for _, l := range []string{"auto", "native", "bwrap"} {
+		b := New(t, l)
+		args := append([]string{"run", "-q", "--launcher", l, "--"}, setupProof...)
+		setupRefused(t, b, m("-setfcap").bawn(t, b, args...), "uid", "map: ", "peration not permitted", "root without CAP_SETFCAP", "--cap-add SETFCAP")
+		setupRan(t, b, m("-sys_time").bawn(t, b, args...))
+	}
+}
+
+// Where namespaces and Landlock both are missing nothing is left to advise but open.
+func TestB125_NoLandlockEither(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP} { // not built, not in lsm=
+		m := setupMachine{name: "no Landlock", filter: func(t *testing.T) {
+			setupLoad(t, setupContainerFilter(), 0)
+			setupLoad(t, setupErrno(errno, unix.SYS_LANDLOCK_CREATE_RULESET), 0)
+		}}
+		b := New(t, "auto")
+		r := m.bawn(t, b, append([]string{"run", "-q", "--allow-weaker", "--"}, setupProof...)...)
+		setupRefused(t, b, r, "landlock: not in this kernel: ", "--tier open")
+		if strings.Contains(r.Stderr, "or --allow-weaker") {
+			t.Errorf("it advises what cannot work: %s", r.Stderr)
+		}
+		report, code := setupDoctor(t, m, New(t, "auto"))
+		if result, detail, fix := report.row(t, "Landlock"); code != 1 || result != "warn" || !strings.Contains(detail, errno.Error()) || !strings.Contains(fix, "lsm=landlock") {
+			t.Errorf("doctor: exit %d, %s, %q, %q", code, result, detail, fix)
+		}
+		if strings.Contains(report.Hint, "allow-weaker") {
+			t.Errorf("hint: %s", report.Hint)
+		}
+	}
+}
+
+// The text of WSL 1 comes before every other: nothing else helps there.
+func TestB125_WSL(t *testing.T) {
+	wsl := func(release, more string) setupMachine {
+		return setupMachine{name: release, prefix: []string{"unshare", "-Urm", "sh", "-c",
+			"mount -t tmpfs none /proc/sys/kernel && echo " + release + " >/proc/sys/kernel/osrelease && " + more + ` exec "$@"`, "sh"}}
+	}
+	b := New(t, "auto")
+	args := append([]string{"run", "-q", "--"}, setupProof...)
+	one := wsl("4.4.0-19041-Microsoft", setupNoMore)
+	setupRefused(t, b, one.bawn(t, b, args...), "WSL version 1 has no namespaces", "wsl --set-version DISTRIBUTION 2")
+	r, code := setupDoctor(t, one, New(t, "auto"))
+	if result, _, fix := r.row(t, "WSL"); code != 1 || result != "fail" || !strings.Contains(fix, "wsl --set-version") {
+		t.Errorf("doctor: exit %d, %s, %s", code, result, fix)
+	}
+	r, _ = setupDoctor(t, wsl("5.15.153.1-microsoft-standard-WSL2", ""), New(t, "auto"))
+	if result, detail, fix := r.row(t, "WSL"); result != "warn" || detail != "version 2" || !strings.Contains(fix, "/mnt/c") {
+		t.Errorf("doctor: %s, %s, %s", result, detail, fix)
+	}
+}
+
+// Debian's switch, for an ordinary user.
+func TestB125_DebianSwitch(t *testing.T) {
+	m := setupMachine{name: "Debian", prefix: []string{"unshare", "-Um", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c",
+		"mount -t tmpfs none /proc/sys/kernel && echo 0 >/proc/sys/kernel/unprivileged_userns_clone && " +
+			`exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`, "sh"}}
+	b := New(t, "auto")
+	setupRefused(t, b, m.bawn(t, b, append([]string{"run", "-q", "--"}, setupProof...)...), "sudo sysctl kernel.unprivileged_userns_clone=1")
+	r, code := setupDoctor(t, m, New(t, "auto"))
+	if result, _, fix := r.row(t, "user namespaces"); code != 1 || result != "fail" || fix != "sudo sysctl kernel.unprivileged_userns_clone=1" {
+		t.Errorf("doctor: exit %d, %s, %s", code, result, fix)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Hint is the way out where no sandbox can be made.
-const Hint = "a program that is in a sandbox already cannot start another: run bawn outside it, or use the open tier (no sandbox)"
+const Hint = "a program that is in a sandbox already cannot start another: run bawn outside it, or use --tier open (no sandbox)"
 
 // Probe tries the boundary with a command that does nothing.
 func Probe() error {

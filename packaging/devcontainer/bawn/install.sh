@@ -41,7 +41,8 @@ if [ -z "$want" ] || [ "${got%% *}" != "$want" ]; then
 	exit 1
 fi
 tar -xzf "$dir/$name.tar.gz" -C "$dir"
-mkdir -p "$prefix/bin" "$prefix/share/man/man1"
+mkdir -p "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/man/man5"
 install -m 755 "$dir/$name/bawn" "$prefix/bin/bawn"
 install -m 644 "$dir/$name/man/bawn.1" "$prefix/share/man/man1/bawn.1"
+install -m 644 "$dir/$name/man/bawn-config.5" "$prefix/share/man/man5/bawn-config.5"
 "$prefix/bin/bawn" version

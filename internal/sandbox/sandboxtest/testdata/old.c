@@ -1,7 +1,9 @@
 // Runs a program where no name guard is possible: "nested" under a filter that
-// has a listener already, "old" on a kernel that does not know the flag it needs.
+// has a listener already, "old" on a kernel that does not know the flag it needs;
+// or, as "container", under a filter that forbids namespaces, as containers have it.
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,8 +24,20 @@ int main(int argc, char **argv) {
 		BPF_STMT(BPF_RET, SECCOMP_RET_ERRNO | 22),
 		BPF_STMT(BPF_RET, SECCOMP_RET_ALLOW),
 	};
+	struct sock_filter container[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_clone3, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_clone, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_unshare, 0, 2),
+		LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET, 2, 0),
+		BPF_STMT(BPF_RET, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET, SECCOMP_RET_ERRNO | 38),
+		BPF_STMT(BPF_RET, SECCOMP_RET_ERRNO | 1),
+	};
 	int nested = argc > 2 && !strcmp(argv[1], "nested");
 	struct sock_fprog prog = {nested ? 1 : 6, nested ? all : old};
+	if (argc > 2 && !strcmp(argv[1], "container")) prog = (struct sock_fprog){9, container};
 	if (argc < 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return 99;
 	int fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, nested ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0, &prog);
 	if (fd < 0) return 98;

@@ -50,7 +50,7 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 	r.Guard = r.Guard && c.Guard()
 	r.Lifted, r.Unprotected = c.Unprotect()
 	r.MayAdd = c.AllowFolder
-	if access := (policy.Config{Tier: r.Tier, Mode: r.Mode}).CacheAccess(); r.Preset != nil && (!access || !c.Presets() || r.Profile != policy.NoProfile) {
+	if access := (policy.Config{Tier: r.Tier, Mode: r.Mode}).CacheAccess(); r.Preset != nil && (!access || r.Profile != policy.NoProfile) {
 		r.Preset = nil
 	}
 	if g := r.Preset; g != nil {

@@ -103,6 +103,9 @@ func (r PathRule) Agent() string {
 	return r.id
 }
 
+// IsPreset reports whether the rule is one of PresetRule's.
+func (r PathRule) IsPreset() bool { return r.kind == kindPreset }
+
 // IsCache reports whether the rule is a tool cache's, or an agent's state:
 // what lies there is not a project's, and has no protected names.
 func (r PathRule) IsCache() bool { return r.kind == kindCache || r.kind == kindPreset }

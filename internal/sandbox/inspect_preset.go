@@ -46,7 +46,7 @@ func kept(c policy.Config, r Request) (out []policy.PathRule) {
 		}
 	}
 	for _, rule := range c.Caches {
-		if rule.Rule().ID != "preset:"+r.Preset.Agent {
+		if !rule.IsPreset() {
 			continue
 		}
 		for _, name := range r.Preset.Kept {

@@ -522,6 +522,9 @@ func guardOf(p policy.Policy, h Host) Guard {
 		if r.Access < policy.PrivateCopy {
 			continue
 		}
+		if r.IsPreset() { // a home's protected name; what is kept in it is among Protected
+			g.Unprotected = append(g.Unprotected, r.Path)
+		}
 		if r.IsCache() {
 			g.Exempt = append(g.Exempt, r.Path)
 		} else if r.Path != "/tmp" && r.Path != "/var/tmp" && !strings.HasPrefix(r.Path, "/dev/") {

@@ -170,10 +170,13 @@ func TestWrapHooks(t *testing.T) {
 		}
 		// The changed command, run by the agent.
 		text := command(t, strings.TrimPrefix(answers[4], "0\n"))
-		d.agent(t, name, "#!/bin/bash\nexec 2>&1\ncat ~/"+login+"\n"+text+"\n")
+		d.agent(t, name, "#!/bin/bash\nexec 2>&1\ncat ~/"+login+"\nmkdir ~/"+filepath.Dir(login)+"/sessions\n"+text+"\n")
 		r = d.Bawn(t, "wrap", "-q", "--", name).OK(t)
 		if !strings.HasPrefix(r.Stdout, "LOGIN\n") || strings.Count(r.Stdout, "LOGIN") != 1 || !strings.Contains(r.Stdout, "tier=guarded") || !strings.Contains(r.Stdout, "Permission denied") {
 			t.Errorf("%s: %q", name, r.Stdout)
+		}
+		if !exists(filepath.Join(d.Home, filepath.Dir(login), "sessions")) {
+			t.Errorf("%s cannot write its state: %q", name, r.Stdout)
 		}
 	}
 }

@@ -290,6 +290,10 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 	if r := d.run(t, denied, []step{denied.shell("echo no > said"), denied.shell("echo yes > said2")}); exists(filepath.Join(d.Workspace, "said")) || !exists(filepath.Join(d.Workspace, "said2")) {
 		t.Errorf("its own rules: %q", r)
 	}
+	out := step{"Bash", obj{"command": "echo tier=$BAWN_TIER; echo x > " + evil, "description": "t", "dangerouslyDisableSandbox": true}}
+	if r := d.run(t, a, []step{out}); exists(evil) || !strings.Contains(r[0], "tier=guarded") {
+		t.Errorf("the call's own field takes it out of the sandbox: %q", r)
+	}
 	settings := filepath.Join(d.Workspace, ".claude/settings.json")
 	other := filepath.Join(d.Workspace, "other-shell")
 	sandboxtest.Write(t, other, "#!/bin/sh\nexec sh -c \"$1\"\n")

@@ -5,11 +5,13 @@ package agenttest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"bawn/internal/frontend/hook"
 	"bawn/internal/frontend/preset"
+	"bawn/internal/frontend/setup"
 	"bawn/internal/sandbox/sandboxtest"
 )
 
@@ -189,6 +191,23 @@ func TestWrapPretended(t *testing.T) {
 	for _, env := range [][]string{nil, {"BAWN_SANDBOXED=1"}} {
 		if r := d.hook(t, "gemini", hook.Read, secret, env...); !strings.Contains(r.Stdout, "SSH keys are hidden") {
 			t.Errorf("%v: %+v", env, r)
+		}
+	}
+}
+
+// The tables are of the same agents: aider alone has nothing to set up.
+func TestTablesAgree(t *testing.T) {
+	if h, s := hook.Names(), setup.Names(); !slices.Equal(h, s) || !slices.Equal(append(slices.Clone(h), "aider"), preset.Names()) {
+		t.Errorf("hooks %v, set-ups %v, presets %v", h, s, preset.Names())
+	}
+	for _, name := range hook.Names() {
+		p, err := preset.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Whose commands need a shim has them beside it without a hook.
+		if hook.Find(name).ShimVariable() != "" && p.Commands != preset.Shimmed {
+			t.Errorf("%s: the shim of its hook is not its preset's", name)
 		}
 	}
 }

@@ -166,7 +166,8 @@ func inside(t *testing.T, a real) {
 	hooked, unlisted := filepath.Join(d.Workspace, ".git/hooks/post-commit"), "http://unlisted.example/"
 	steps := []step{
 		a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + secret),
-		a.shell("echo x > .git/hooks/post-commit"), a.shell("curl -sS " + unlisted),
+		// In a form that no agent's own rules see through.
+		a.shell(`python3 -c "open('.git/hoo' + 'ks/post-commit', 'w')"`), a.shell("curl -sS " + unlisted),
 	}
 	servers := filepath.Join(d.Workspace, ".mcp.json")
 	file := len(steps) // of the results: that of its file tool

@@ -51,8 +51,9 @@ cat ~/.ssh/id_rsa ~/.codex/auth.json
 echo x > ~/.claude/kept && mv ~/.claude/kept ~/.claude/kept2 && echo state written
 for f in .claude/settings.json .claude/hooks .claude/plugins/p .claude.json .bashrc new; do { mkdir -p ~/.claude/plugins; echo x > ~/$f; } 2>/dev/null && echo wrote $f; done
 ls ~/.local/state/bawn "$(dirname "$CLAUDE_CODE_SHELL_PREFIX")/environment" >/dev/null 2>&1 && echo sees the state
+readlink /proc/self/ns/net > net1
 echo command:
-run "cat ~/.claude/.credentials.json ~/.claude.json; echo key=\$ANTHROPIC_API_KEY tier=\$BAWN_TIER \$SNAP; echo x > made; echo x > ~/.claude/evil; tr \"\\0\" \"\\n\" < /proc/1/environ | grep KEY-OF; cd sub" 2>&1
+run "readlink /proc/self/ns/net > net2; cat ~/.claude/.credentials.json ~/.claude.json; echo key=\$ANTHROPIC_API_KEY tier=\$BAWN_TIER \$SNAP; echo x > made; echo x > ~/.claude/evil; tr \"\\0\" \"\\n\" < /proc/1/environ | grep KEY-OF; cd sub" 2>&1
 cat /tmp/claude-7-cwd
 run "exit 7"; echo code $?
 `)
@@ -77,6 +78,12 @@ run "exit 7"; echo code $?
 		if strings.Contains(command, not) {
 			t.Errorf("a command has %q: %s", not, command)
 		}
+	}
+	// A network of its own: who shares it would share its hosts.
+	one, err := os.ReadFile(filepath.Join(d.Workspace, "net1"))
+	two, err2 := os.ReadFile(filepath.Join(d.Workspace, "net2"))
+	if err != nil || err2 != nil || string(one) == string(two) {
+		t.Errorf("networks %q and %q, %v, %v", one, two, err, err2)
 	}
 	if exists(filepath.Join(d.Home, ".claude/evil")) || !exists(filepath.Join(d.Workspace, "made")) || !exists(filepath.Join(d.Home, ".claude/kept2")) {
 		t.Errorf("files: %s", command)

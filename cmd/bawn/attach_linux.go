@@ -124,11 +124,16 @@ func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (
 		return fail(err), true
 	}
 	res.Denials = p.Denials
+	return f.followed(res), true
+}
+
+// followed says what came of a command that a session ran.
+func (f *runFlags) followed(res session.Result) int {
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
 	}
 	if res.Reason != "" {
 		warn("%s", res.Reason)
 	}
-	return res.Code, true
+	return res.Code
 }

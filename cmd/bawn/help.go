@@ -63,10 +63,15 @@ executable; 127 not found; 128+n ended by signal n.
 The agent and all that it starts run in the sandbox; bawn run inside asks for a
 sandbox beside it. Questions come on the terminal while the agent owns it; every
 key of bawn's but Alt+S is behind Ctrl+\. Where there is no terminal, or with
---no-prompt, it is bawn run.
+--no-prompt, nothing asks.
+
+An agent that bawn knows has a preset, in guarded: its own settings, state and
+login, the hosts of its models, and its keys in the environment. They are for its
+own process; what it has run beside it has none of them.
 
 Examples:
   bawn wrap -- claude
+  bawn wrap --print-preset codex
   bawn wrap --tier airlock -- codex
 
 Exit codes: the agent's own; 125 bawn could not or would not run it.
@@ -186,7 +191,7 @@ func flagsOf(command string) []flagSpec {
 	case "run", "watch":
 		return f.specs()
 	case "wrap":
-		return f.sessionSpecs()
+		return f.wrapSpecs(new(string))
 	case "check":
 		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
 	case "setup":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bawn/internal/frontend/hook"
+	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
 
@@ -65,6 +66,9 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 		return hook.Closed("the event cannot be read: " + err.Error())
 	}
 	project, set := os.Getenv(a.Project), os.Getenv(a.ShimVariable())
+	if inSession() {
+		return answerInside(a, data, project, filepath.Join(shims, shimName(a.Name)), set)
+	}
 	if err := useRecord(shims); err != nil {
 		return hook.Closed(err.Error())
 	}
@@ -90,6 +94,34 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 	if e.NeedsPolicy() {
 		if facts.Policy, _, err = s.settle(guardWorks()); err != nil {
 			return hook.Closed(firstLine(err))
+		}
+	}
+	return hook.Answer(a, e, facts)
+}
+
+// answerInside answers for an agent that runs in a sandbox itself (bawn wrap).
+// That holds it, and bawn's own settings cannot be read there: what is left to
+// refuse are its credentials, which its preset shows to its process and not to
+// its model.
+func answerInside(a *hook.Agent, data []byte, project, shim, set string) hook.Reply {
+	e, err := hook.Parse(a, data)
+	if err != nil {
+		return hook.Closed(err.Error())
+	}
+	if project == "" {
+		project = e.Dir
+	}
+	facts := hook.Facts{
+		Program: self(), Shim: shim, Set: set, Real: sandbox.RealPath, Home: os.Getenv("HOME"), Inside: true,
+	}
+	if facts.Workspace, err = sandbox.Workspace(project); err != nil {
+		return hook.Closed(firstLine(err))
+	}
+	if e.NeedsPolicy() {
+		for _, r := range policy.Credentials(sandbox.Homes(os.Getenv), os.Getenv) {
+			if r.Agent() == a.Name {
+				facts.Hidden = append(facts.Hidden, r)
+			}
 		}
 	}
 	return hook.Answer(a, e, facts)

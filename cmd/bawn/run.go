@@ -38,6 +38,9 @@ type runFlags struct {
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given
 	keys        func(action string) []string // of a session, once it is opened
+	presetName  string                       // of bawn wrap: as typed, "none", or "" for what the program is
+	preset      *sandbox.Preset              // of its agent; nil for none
+	headless    bool                         // a session that nobody sees
 	terminal    *approval.TTY                // where questions are asked, once it is known
 	report      *reportTo                    // nil: nowhere
 	log         *recorder
@@ -339,6 +342,15 @@ func runArgs(f *runFlags, args []string) int {
 var errNested = &policy.RefusedError{
 	What: "a sandbox inside a sandbox", Why: "this command runs in a bawn sandbox already (BAWN_SANDBOXED is set)",
 	Lift: "run it without bawn: the boundary around it holds",
+}
+
+// inSession reports whether this process is in the sandbox of a session, by
+// which it can have commands run beside it. BAWN_SANDBOXED alone is no proof:
+// whatever starts bawn can set it. The socket lies where only root, or a
+// sandbox, puts something.
+func inSession() bool {
+	st, err := os.Lstat(sandbox.InnerSocket)
+	return err == nil && st.Mode()&os.ModeSocket != 0 && nested()
 }
 
 func nested() bool { return os.Getenv("BAWN_SANDBOXED") != "" }

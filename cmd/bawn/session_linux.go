@@ -55,15 +55,25 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	}
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
-	tier, _ := s.config.Tier(false)
+	tier, _ := s.config.Tier(f.headless)
 	past := told.Suggestions(trustState())
+	agent, err := f.agentOf(s, guard)
+	if err != nil {
+		return nil, err
+	}
+	f.preset = agent
 	setup := session.Setup{
 		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
 		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
 		Settle: func(t policy.Tier, c session.Command) (policy.Policy, sandbox.Host, error) {
-			p, host, err := s.settleTier(t, c, guard)
+			one := *s
+			if c.Preset {
+				one.preset = agent
+			}
+			p, host, err := one.settleTier(t, c, guard)
 			return p.WithTierLift(s.tierLift()), host, err
 		},
+		Agent: f.dress, NoAsk: f.headless,
 		Decide: func(c session.Command, a session.Asking) session.Outcome {
 			facts := f.commandFacts(s.config, a.Policy, a.CanAsk, a.CanAsk)
 			facts.Dir, facts.Agent, facts.Permissions.Mode = a.Dir, a.Agent, a.Mode

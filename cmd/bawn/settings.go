@@ -28,6 +28,7 @@ type settings struct {
 
 	profile policy.Profile
 	install policy.Install
+	preset  *sandbox.Preset // for the agent of bawn wrap
 }
 
 // load reads every layer; any setting that cannot be taken is an error, and
@@ -86,7 +87,7 @@ func (s *settings) settleTier(t policy.Tier, c session.Command, guard bool) (pol
 
 // request is what no file can say.
 func (s *settings) request(guard bool) sandbox.Request {
-	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Layers: sandbox.LayersIn(trustState())}
+	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Preset: s.preset, Layers: sandbox.LayersIn(trustState())}
 	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)

@@ -284,6 +284,11 @@ func checkSetup(a *setup.Agent, p setup.Place, changes []setup.Change) int {
 		}
 		say(c.Path, problem)
 	}
+	if dir, err := sandbox.Workspace(""); err == nil {
+		for _, line := range setup.Against(a, dir) {
+			say("this project", line+"; bawn wrap -- "+a.Name+" holds there too")
+		}
+	}
 	problem := ""
 	for _, name := range setup.Shims() {
 		if to, err := os.Readlink(filepath.Join(p.Shims, name)); err != nil || to != p.Program {

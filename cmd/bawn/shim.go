@@ -50,6 +50,9 @@ func shim(argv0 string) func(args []string) int {
 // beside the shim. off means that no sandbox is asked for here.
 func (f *runFlags) begin() (off bool, err error) {
 	f.caller, f.noTerminal = os.Environ(), true
+	if inSession() { // the agent is in a sandbox, and what it has run goes beside it
+		return false, nil
+	}
 	f.session = "none" // a session runs text or words, not what a shell was given
 	if err := useRecord(filepath.Dir(os.Args[0])); err != nil {
 		return false, err
@@ -92,7 +95,7 @@ func claudeShell(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	if file := hook.ClaudeState(args[0]); file != "" {
+	if file := hook.ClaudeState(args[0]); file != "" && !inSession() { // there both have one temp
 		done, err := exchange(file)
 		if err != nil {
 			return fail(err)
@@ -105,6 +108,10 @@ func claudeShell(args []string) int {
 	words := []string{sh, "--noprofile", "--norc", "-c", "--", args[0]}
 	if filepath.Base(sh) == "zsh" {
 		words = []string{sh, "-f", "-c", args[0]}
+	}
+	if inSession() { // it is given the words that run, not the text that is judged
+		f.command, f.hasShell = session.Command{Args: words}, false
+		f.caller = without(without(f.caller, "BASH_ENV"), "ENV")
 	}
 	return runArgs(f, words)
 }
@@ -141,7 +148,7 @@ func asShell(name string, args []string) int {
 	}
 	f.caller = append(without(f.caller, "SHELL"), "SHELL="+real)
 	f.command = session.Command{Args: append([]string{real}, args...)}
-	if text, more, ok := shellText(args); ok {
+	if text, more, ok := shellText(args); ok && !inSession() {
 		f.command = session.Command{Text: text, Args: more, IsText: true}
 	}
 	return runArgs(f, append([]string{real}, args...))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,25 +31,6 @@ func sessionCommand(args []string) int {
 		return usageError("", errors.New("a session needs a terminal; to run one command without: bawn run -- CMD"))
 	}
 	return f.onScreen(nil)
-}
-
-// wrapCommand runs a coding agent, or any other program, in a session of its
-// own, which ends with it.
-func wrapCommand(args []string) int {
-	f := new(runFlags)
-	rest, err := parseFlags(args, f.sessionSpecs())
-	switch {
-	case errors.Is(err, errHelp):
-		return helpCommand([]string{"wrap"})
-	case err != nil:
-		return usageError("wrap", err)
-	case len(rest) == 0 || rest[0] == "":
-		return usageError("wrap", errors.New("no command given: bawn wrap [flags] -- AGENT [ARG…]"))
-	}
-	if !sessionTerminal() || f.noPrompt { // nobody is there to see a session
-		return runCommand(slices.Concat(flagWords(args, rest), []string{"--"}, rest))
-	}
-	return f.onScreen(rest)
 }
 
 // sessionTerminal reports whether all three streams are one terminal.

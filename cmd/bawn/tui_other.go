@@ -13,4 +13,6 @@ func sessionTerminal() bool { return false }
 
 func sessionCommand([]string) int { return fail(sandbox.NoBackend(runtime.GOOS)) }
 
+func (f *runFlags) wrapSpecs(*string) []flagSpec { return f.sessionSpecs() }
+
 func wrapCommand([]string) int { return fail(sandbox.NoBackend(runtime.GOOS)) }

@@ -21,7 +21,8 @@ type Config struct {
 	maxFolders   bool // the requirements list folders:
 	folderLimit  []Item
 	foldersBy    policy.Origin
-	project      bool // the workspace has a file
+	required     *values // the requirements; nil for none
+	project      bool    // the workspace has a file
 	trusted      bool
 	pending      []Pending
 	warnings     []string
@@ -245,6 +246,24 @@ func (c Config) Unprotect() (ids, places []string) {
 		}
 	}
 	return ids, places
+}
+
+// Presets reports whether bawn wrap uses what it knows of agents.
+func (c Config) Presets() bool { return c.value(keyPresets).Text == "true" }
+
+// Required leaves out of further hosts and variables, which no layer names,
+// what the managed requirements exclude.
+func (c Config) Required(hosts []policy.HostRule, env []string) ([]policy.HostRule, []string) {
+	r := c.required
+	if r != nil && r.set[keyAllowed] {
+		within := newLimit(&keys[keyAllowed], r.items[keyAllowed])
+		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h policy.HostRule) bool { return !within(Item{Text: h.String(), host: h}) })
+	}
+	if r != nil && r.set[keyEnvKeep] {
+		within := newLimit(&keys[keyEnvKeep], r.items[keyEnvKeep])
+		env = slices.DeleteFunc(slices.Clone(env), func(name string) bool { return !within(Item{Text: name}) })
+	}
+	return hosts, env
 }
 
 // NarrowInstalls reports whether package installs get the narrower profile in

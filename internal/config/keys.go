@@ -88,6 +88,7 @@ const (
 	keyLauncher
 	keyPrecheck
 	keyInstall
+	keyPresets
 	keyProxy
 	keyUpstream
 	keyMode
@@ -159,6 +160,8 @@ var keys = [numKeys]Key{
 		"How much is refused by the command's text alone: what the boundary would certainly block (`default`), or any absolute path outside the writable ones too (`strict`)."},
 	keyInstall: {"sandbox", "install_profile", Word, []string{"on", "auto", "off"}, "auto", "F9", "BAWN_INSTALL_PROFILE", Ordered, Project, `"auto"`,
 		"Whether package installs get their narrower profile: always (`on`), never in guarded (`off`), or unless a file written by hand sets `allowed_paths` or `allowed_domains` (`auto`)."},
+	keyPresets: {"sandbox", "presets", Bool, []string{"false", "true"}, "true", "F4", "BAWN_PRESETS", Ordered, Project, `false`,
+		"Whether `bawn wrap` gives an agent that it knows what that agent keeps for itself: its own settings, state, credentials and hosts (`bawn wrap --print-preset AGENT`)."},
 	keyProxy: {"sandbox.proxy", "enabled", Bool, []string{"false", "true"}, "true", "N9", "BAWN_PROXY", Ordered, Project, `false`,
 		"Whether guarded commands have a way out at all."},
 	keyUpstream: {"sandbox.proxy", "upstream", Proxy, nil, "env", "N12", "BAWN_UPSTREAM", Steers, NotProject, `"http://proxy.example:3128"`,

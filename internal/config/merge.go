@@ -149,6 +149,7 @@ func (c *Config) value(k int) Item {
 // what they name, of ordered values none wider than theirs; what tightens is
 // added.
 func (c *Config) clamp(r *values) {
+	c.required = r
 	if r.set[keyTier] {
 		c.maxTier = r.items[keyTier][0]
 	}

@@ -175,26 +175,6 @@ var homeSecrets = [...]place{
 	{".mysql_history", true, "database history"},
 	{".sqlite_history", true, "database history"},
 	{".rediscli_history", true, "database history"},
-	// Credentials of coding agents.
-	{".claude/.credentials.json", true, "Claude Code credentials"},
-	{".claude.json", true, "Claude Code account"},
-	{".codex/auth.json", true, "Codex credentials"},
-	{".gemini/oauth_creds.json", true, "Gemini CLI credentials"},
-	{".gemini/google_accounts.json", true, "Gemini CLI account"},
-	{".gemini/.env", true, "Gemini CLI key"},
-	{".local/share/opencode/auth.json", true, "opencode credentials"},
-	{".local/share/opencode/mcp-auth.json", true, "opencode credentials"},
-	{".config/github-copilot", false, "Copilot token"},
-	{".copilot", false, "Copilot token"},
-	{".local/share/crush", false, "Crush credentials"},
-	{".config/goose/secrets.yaml", true, "goose credentials"},
-	{".cursor/mcp.json", true, "MCP server secrets"},
-	{".config/Cursor", false, "Cursor session"},
-	{".config/Code/User/globalStorage", false, "editor session data"},
-	{".aider.conf.yml", true, "aider keys"},
-	{".continue/config.json", true, "Continue keys"},
-	{".continue/config.yaml", true, "Continue keys"},
-	{".config/io.datasette.llm", false, "llm keys"},
 	// Sockets that hand out the host.
 	{".local/share/containers/podman/machine", false, "Podman socket"},
 	{".colima", false, "container engine socket"},
@@ -204,6 +184,38 @@ var homeSecrets = [...]place{
 	{".local/share/docker", false, "container engine data"},
 	{".emacs.d/server", false, "editor socket"},
 	{".config/pulse", false, "sound cookie and socket"},
+}
+
+// agentSecrets are credentials of coding agents below every home folder. Those
+// with a name are the agent's own, and its preset (bawn wrap) shows them to its
+// process alone; nothing else is ever shown.
+var agentSecrets = [...]struct {
+	agent string
+	place
+}{
+	{"claude", place{".claude/.credentials.json", true, "Claude Code credentials"}},
+	{"claude", place{".claude.json", true, "Claude Code account"}},
+	{"codex", place{".codex/auth.json", true, "Codex credentials"}},
+	{"gemini", place{".gemini/oauth_creds.json", true, "Gemini CLI credentials"}},
+	{"gemini", place{".gemini/google_accounts.json", true, "Gemini CLI account"}},
+	{"gemini", place{".gemini/mcp-oauth-tokens.json", true, "Gemini CLI credentials"}},
+	{"gemini", place{".gemini/.env", true, "Gemini CLI key"}},
+	{"opencode", place{".local/share/opencode/auth.json", true, "opencode credentials"}},
+	{"opencode", place{".local/share/opencode/mcp-auth.json", true, "opencode credentials"}},
+	{"copilot", place{".config/github-copilot", false, "Copilot token"}},
+	{"copilot", place{".copilot", false, "Copilot token"}},
+	{"crush", place{".local/share/crush", false, "Crush credentials"}},
+	{"goose", place{".config/goose/secrets.yaml", true, "goose credentials"}},
+	{"cursor", place{".cursor/mcp.json", true, "MCP server secrets"}},
+	{"cursor", place{".cursor/cli-config.json", true, "Cursor account"}},
+	{"cursor", place{".config/cursor/auth.json", true, "Cursor credentials"}},
+	{"", place{".config/Cursor", false, "Cursor session"}},
+	{"", place{".config/Code/User/globalStorage", false, "editor session data"}},
+	{"aider", place{".aider.conf.yml", true, "aider keys"}},
+	{"aider", place{".aider/oauth-keys.env", true, "aider keys"}},
+	{"", place{".continue/config.json", true, "Continue keys"}},
+	{"", place{".continue/config.yaml", true, "Continue keys"}},
+	{"", place{".config/io.datasette.llm", false, "llm keys"}},
 }
 
 // homeOwn are bawn's own folders below a home: hidden whole.
@@ -292,8 +304,6 @@ var envSecrets = [...]struct {
 	{"PGPASSFILE", "", true, "PostgreSQL passwords"},
 	{"HISTFILE", "", true, "shell history"},
 	{"XAUTHORITY", "", true, "X11 cookie"},
-	{"CODEX_HOME", "auth.json", true, "Codex credentials"},
-	{"CLAUDE_CONFIG_DIR", ".credentials.json", true, "Claude Code credentials"},
 	{"SOPS_AGE_KEY_FILE", "", true, "age keys"},
 	{"XDG_CONFIG_HOME", "bawn", false, "bawn's settings"},
 	{"XDG_STATE_HOME", "bawn", false, "bawn's state files"},
@@ -303,6 +313,24 @@ var envSecrets = [...]struct {
 	{"XDG_CONFIG_HOME", "git/credentials", true, "git credentials"},
 	{"XDG_DATA_HOME", "keyrings", false, "desktop keyring"},
 	{"XDG_DATA_HOME", "password-store", false, "password store"},
+}
+
+// agentVariables are the variables by which an agent moves its own.
+var agentVariables = [...]struct {
+	agent, name, sub string
+	file             bool
+	what             string
+}{
+	{"codex", "CODEX_HOME", "auth.json", true, "Codex credentials"},
+	{"claude", "CLAUDE_CONFIG_DIR", ".credentials.json", true, "Claude Code credentials"},
+	{"claude", "CLAUDE_CONFIG_DIR", ".claude.json", true, "Claude Code account"},
+	{"copilot", "COPILOT_HOME", "", false, "Copilot token"},
+	{"opencode", "XDG_DATA_HOME", "opencode/auth.json", true, "opencode credentials"},
+	{"opencode", "XDG_DATA_HOME", "opencode/mcp-auth.json", true, "opencode credentials"},
+	{"crush", "XDG_DATA_HOME", "crush", false, "Crush credentials"},
+	{"goose", "XDG_CONFIG_HOME", "goose/secrets.yaml", true, "goose credentials"},
+	{"cursor", "XDG_CONFIG_HOME", "cursor/auth.json", true, "Cursor credentials"},
+	{"copilot", "XDG_CONFIG_HOME", "github-copilot", false, "Copilot token"},
 }
 
 func hiddenRule(path, what string, file bool) PathRule {
@@ -322,10 +350,13 @@ func OwnRule(path string) PathRule {
 // existing or not: below the homes, where getenv moves them, and the
 // system's. Homes are absolute clean paths; other values are ignored.
 func Credentials(homes []string, getenv func(string) string) []PathRule {
-	out := make([]PathRule, 0, len(homes)*len(homeSecrets)+len(systemSecrets)+16)
+	out := make([]PathRule, 0, len(homes)*(len(homeSecrets)+len(agentSecrets))+len(systemSecrets)+24)
+	agent := ""
 	add := func(path string, file bool, what string) {
 		if IsClean(path) && path != "/" {
-			out = append(out, hiddenRule(path, what, file))
+			r := hiddenRule(path, what, file)
+			r.id = agent
+			out = append(out, r)
 		}
 	}
 	for _, h := range homes {
@@ -335,6 +366,11 @@ func Credentials(homes []string, getenv func(string) string) []PathRule {
 		for _, p := range homeOwn {
 			add(h+"/"+p.path, p.file, p.what)
 		}
+		for _, p := range agentSecrets {
+			agent = p.agent
+			add(h+"/"+p.path, p.file, p.what)
+		}
+		agent = ""
 	}
 	for _, p := range systemSecrets {
 		add(p.path, p.file, p.what)
@@ -350,6 +386,12 @@ func Credentials(homes []string, getenv func(string) string) []PathRule {
 				dir += "/" + e.sub
 			}
 			add(dir, e.file, e.what)
+		}
+	}
+	for _, e := range agentVariables {
+		if dir := strings.TrimSuffix(getenv(e.name), "/"); dir != "" {
+			agent = e.agent
+			add(strings.TrimSuffix(dir+"/"+e.sub, "/"), e.file, e.what)
 		}
 	}
 	return out

@@ -51,6 +51,7 @@ const (
 	kindProtect
 	kindInstall // what is the way out
 	kindSetting
+	kindPreset
 )
 
 // PathRule gives one path, and all below it, an access. Path is absolute and
@@ -61,7 +62,7 @@ type PathRule struct {
 	// File is set where the rule is about one file, not a folder.
 	File bool
 	kind ruleKind
-	id   string  // kindFixed, kindCache: the rule's id
+	id   string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is
 	what string  // what the place is
 	by   *Origin // who wrote it; nil is the program itself
 }
@@ -81,8 +82,33 @@ func SettingRule(path string, a Access, o Origin) PathRule {
 // IsSetting reports whether the rule is one of SettingRule's.
 func (r PathRule) IsSetting() bool { return r.kind == kindSetting }
 
-// IsCache reports whether the rule is a tool cache's.
-func (r PathRule) IsCache() bool { return r.kind == kindCache }
+// PresetRule makes a folder writable in which an agent keeps its own state.
+func PresetRule(path, agent, title string) PathRule {
+	return PathRule{Path: path, Access: ReadWrite, kind: kindPreset, id: agent, what: title}
+}
+
+// KeptRule keeps a place in such a folder as it is; what says what it holds.
+func KeptRule(path, what string, o Origin) PathRule {
+	r := SettingRule(path, ReadOnly, o)
+	r.what = what
+	return r
+}
+
+// Agent names the agent of bawn wrap whose own credentials the rule hides; ""
+// for every other rule.
+func (r PathRule) Agent() string {
+	if r.kind != kindCredential {
+		return ""
+	}
+	return r.id
+}
+
+// IsPreset reports whether the rule is one of PresetRule's.
+func (r PathRule) IsPreset() bool { return r.kind == kindPreset }
+
+// IsCache reports whether the rule is a tool cache's, or an agent's state:
+// what lies there is not a project's, and has no protected names.
+func (r PathRule) IsCache() bool { return r.kind == kindCache || r.kind == kindPreset }
 
 // limited reports whether WriteNames narrow what the rule makes writable.
 func (r PathRule) limited() bool {
@@ -138,7 +164,15 @@ func (r PathRule) words() Rule {
 		}
 	case kindInstall:
 		return Rule{ID: "install:git", Text: "a package install does not change the repository", Lift: r.what}
+	case kindPreset:
+		return Rule{ID: "preset:" + r.id, Text: "the state of " + r.what + ", which the agent itself writes"}
 	case kindSetting:
+		if r.what != "" {
+			return Rule{
+				ID: "protect:" + r.Path, Text: r.what + ": a change would run code or widen permissions outside the sandbox",
+				Lift: "make the change outside the sandbox, or unprotect it in " + UserFile,
+			}
+		}
 		if r.Access == Hidden {
 			return Rule{ID: "hidden:" + r.Path, Text: "the settings hide it", Lift: "remove it from hidden"}
 		}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,12 @@ func checkRules(t *testing.T, rules []PathRule, access Access) map[string]PathRu
 
 func TestCredentialTables(t *testing.T) {
 	seen := map[string]bool{}
-	for _, list := range [][]place{homeSecrets[:], homeOwn[:], systemSecrets[:]} {
+	agents := make([]place, len(agentSecrets))
+	for i, a := range agentSecrets {
+		agents[i] = a.place
+	}
+	home := slices.Concat(homeSecrets[:], agents)
+	for _, list := range [][]place{home, homeOwn[:], systemSecrets[:]} {
 		for _, p := range list {
 			if seen[p.path] {
 				t.Errorf("%q is listed twice", p.path)
@@ -55,12 +61,12 @@ func TestCredentialTables(t *testing.T) {
 			t.Errorf("%q is not absolute", p.path)
 		}
 	}
-	for _, p := range homeSecrets {
+	for _, p := range home {
 		if strings.HasPrefix(p.path, "/") {
 			t.Errorf("%q is absolute", p.path)
 		}
 		// One inside another adds nothing.
-		for _, q := range homeSecrets {
+		for _, q := range home {
 			if p.path != q.path && Inside("/"+p.path, "/"+q.path) {
 				t.Errorf("%q lies in %q", p.path, q.path)
 			}

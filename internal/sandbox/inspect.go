@@ -66,6 +66,9 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if c.Profile != policy.NoProfile {
 		r.AddDirs, r.Folders, r.Plugins = nil, nil, nil // left out
 	}
+	if c.Profile != policy.NoProfile || !c.CacheAccess() {
+		r.Preset = nil
+	}
 	if c.Tier == policy.Open {
 		return c, in.host, nil
 	}
@@ -86,6 +89,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	c.Hidden = onDisk(c.Hidden)
 	if len(c.Homes) > 0 {
 		caches := onDisk(append(policy.Caches(c.Homes[0], in.getenv, r.Caches), macCaches(c.Homes[0])...))
+		caches = append(caches, in.state(c, r)...)
 		c.Caches = in.caches(caches, slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
 		in.listToMissing(c.Caches, c.Homes)
 	}
@@ -104,7 +108,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if err := in.protect(&c); err != nil {
 		return c, in.host, err
 	}
-	in.settings(&c, r.Settings)
+	in.settings(&c, append(slices.Clip(r.Settings), kept(c, r)...))
 	c.Hidden = in.dropAbsent(c)
 	in.system(&c)
 	in.copies(c.Homes)
@@ -155,6 +159,10 @@ func realFolder(kind, dir string) (string, error) {
 	return real, nil
 }
 
+// Homes are the caller's home folders by real path: that of the environment,
+// and the one that the system knows.
+func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes() }
+
 // homes returns the caller's home folders by real path: $HOME first, and the
 // password file's, so that a changed HOME does not expose the real one. A place
 // that is private in the sandbox is hidden already, and no home.
@@ -189,6 +197,9 @@ func (in *inspector) homes() []string {
 // where links on the way, or the entry itself, lead.
 func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error) {
 	rules := append(policy.Credentials(homes, in.getenv), macCredentials(homes)...)
+	if r.Preset != nil {
+		rules = slices.DeleteFunc(rules, func(h policy.PathRule) bool { return h.Agent() != "" && h.Agent() == r.Preset.Agent })
+	}
 	for _, path := range r.Own {
 		rules = append(rules, policy.OwnRule(path))
 	}

@@ -72,3 +72,6 @@ func realFolder(kind, dir string) (string, error) {
 	}
 	return real, nil
 }
+
+// Homes is empty: nothing runs in a sandbox here.
+func Homes(func(string) string) []string { return nil }

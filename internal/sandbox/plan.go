@@ -23,6 +23,16 @@ type Command struct {
 	// Exchange are files of the host's /tmp or /var/tmp, real paths, by which an
 	// agent learns what its shell has to say: the private temp shows them.
 	Exchange []string
+	// Shims are links to bawn by which an agent in the sandbox has its commands
+	// run beside it; the zero value shows none.
+	Shims Shims
+}
+
+// Shims are links of these names in Dir, which lies in bawn's own state folder:
+// of that nothing else is shown.
+type Shims struct {
+	Dir, Program string
+	Names        []string
 }
 
 // Plan turns a policy and the facts of the host into the steps that build
@@ -50,6 +60,7 @@ func Plan(p policy.Policy, h Host, c Command) Spec {
 	pl.writable()
 	pl.seal()
 	pl.restrict()
+	pl.shims(c.Shims)
 	pl.kernel()
 	env, _ := p.Env().Scrub(c.Environ)
 	env = insideEnv(env, p, h)
@@ -205,6 +216,20 @@ func (pl *planner) names(n Network) {
 		}
 		pl.add(Mount{Op: OpReplace, Target: pl.host.HostsFile, Mode: 0o644, Data: hosts})
 	}
+}
+
+// shims shows the links in place of the hidden folder that they lie in.
+func (pl *planner) shims(s Shims) {
+	hidden := pl.table.Lookup(s.Dir)
+	if s.Dir == "" || hidden.Access != policy.Hidden || hidden.Path == s.Dir || !pl.host.isDir(hidden.Path) {
+		return
+	}
+	pl.add(Mount{Op: OpTmpfs, Target: hidden.Path, Mode: 0o711})
+	pl.dirs(hidden.Path, s.Dir)
+	for _, name := range s.Names {
+		pl.add(Mount{Op: OpSymlink, Target: s.Dir + "/" + name, Data: s.Program})
+	}
+	pl.add(Mount{Op: OpSeal, Target: hidden.Path})
 }
 
 // dirs makes the folders from below root down to dir.
@@ -496,6 +521,9 @@ func guardOf(p policy.Policy, h Host) Guard {
 		}
 		if r.Access < policy.PrivateCopy {
 			continue
+		}
+		if r.IsPreset() { // a home's protected name; what is kept in it is among Protected
+			g.Unprotected = append(g.Unprotected, r.Path)
 		}
 		if r.IsCache() {
 			g.Exempt = append(g.Exempt, r.Path)

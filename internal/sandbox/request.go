@@ -37,10 +37,29 @@ type Request struct {
 	// AddDirs are, but left out with a warning where they cannot be.
 	Plugins []PluginFolder
 
+	// Preset is what a coding agent needs of its own, for its own process; nil
+	// for every other command. It holds in guarded and workspace-write alone.
+	Preset *Preset
+
 	// Profile narrows all of this for one kind of command; Install is what
 	// policy.InstallProfile needs to know.
 	Profile policy.Profile
 	Install policy.Install
+}
+
+// Preset opens what a coding agent keeps for itself: its own credentials (the
+// rules whose PathRule.Agent it is), and the folders of its state.
+type Preset struct {
+	Agent, Title string
+	// State are folders that it writes, absolute and clean, not yet real; Kept
+	// the names in them that stay as they are.
+	State, Kept []string
+	Hosts       []policy.HostRule
+	Env         []string // names of variables that it sees
+	// Shell is a variable that names the shim through which the agent is to run
+	// commands, and the shim; "" for none.
+	Shell, Shim string
+	Origin      policy.Origin
 }
 
 // PluginFolder is a folder that a plugin's manifest names.

@@ -12,6 +12,8 @@ type Command struct {
 	// Text is shell text, if IsText.
 	Text   string
 	IsText bool
+	// Preset: it is the agent of bawn wrap, which has what its preset opens.
+	Preset bool
 }
 
 // String is the command as a line of shell text that is safe to show.

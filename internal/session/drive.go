@@ -79,13 +79,16 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if reason := t.begins(p, "sandbox"); reason != "" {
 		return 125, reason
 	}
-	lane, err := s.lanes.enter(p, t.start.NoEgress)
+	lane, err := s.lanes.enter(p, t.start)
 	if err != nil {
 		return 125, err.Error()
 	}
 	defer lane.close()
 	lane.net.describe(&spec)
 	defer t.siblings(p, &spec)()
+	if t.start.Preset && s.setup.Agent != nil {
+		s.setup.Agent(p, &spec)
+	}
 	held := newUnheld(sandbox.Unheld(p, host))
 	code, reason = t.drive(lane.backend, lane.net, sandbox.Plan(p, host, spec))
 	for _, n := range held.changed() {

@@ -19,6 +19,7 @@ const (
 	classGuarded class = iota
 	classNone          // no connection leaves: airlock, and settings without a network
 	classOffline       // commands that were started without an egress (SPEC N9)
+	classAgent         // the agent of bawn wrap, which reaches other hosts than its commands
 )
 
 // offline is why the last kind has none.
@@ -54,20 +55,22 @@ func (l *lane) close() {
 
 // prepare makes what commands under p will need, ahead of them.
 func (l *lanes) prepare(p policy.Policy) {
-	if one, err := l.enter(p, false); err == nil {
+	if one, err := l.enter(p, Start{}); err == nil {
 		one.close()
 	}
 }
 
 // enter returns the network for a command under p. An egress that cannot start
 // leaves the command without one, and a person is told.
-func (l *lanes) enter(p policy.Policy, noEgress bool) (*lane, error) {
+func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
 	of := classGuarded
 	switch {
-	case noEgress:
+	case c.NoEgress:
 		of, p = classOffline, p.WithoutNetwork(offline)
 	case !p.HasNetwork():
 		of = classNone
+	case c.Preset:
+		of = classAgent
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +86,7 @@ func (l *lanes) enter(p policy.Policy, noEgress bool) (*lane, error) {
 	}
 	one, err := l.make(p, of, own)
 	if err != nil {
-		if of == classGuarded {
+		if of == classGuarded || of == classAgent {
 			why := err.Error()
 			if old := l.failed.Swap(&why); old == nil || *old != why {
 				l.s.notice("no network: " + why)
@@ -130,7 +133,7 @@ func (l *lanes) make(p policy.Policy, of class, own bool) (*lane, error) {
 	s := l.s
 	e := &Egress{Upstream: s.setup.Upstream, ProxyOnly: s.setup.ProxyOnly, Notice: s.notice, Record: s.record}
 	ask := s.ask
-	if of != classGuarded {
+	if of != classGuarded && of != classAgent {
 		ask = nil
 	}
 	net, err := e.open(p, ask)

@@ -36,6 +36,10 @@ type Setup struct {
 	Settle func(policy.Tier, Command) (policy.Policy, sandbox.Host, error)
 	// Decide says what becomes of a command before it starts.
 	Decide func(Command, Asking) Outcome
+	// Agent completes the command of bawn wrap's agent, whose policy this is.
+	Agent func(policy.Policy, *sandbox.Command)
+	// NoAsk: nobody is there to ask.
+	NoAsk bool
 	// Shell are the words that run shell text.
 	Shell func(text string) []string
 	// Program opens what may run outside the sandbox and checks it once more:
@@ -135,7 +139,7 @@ func New(setup Setup) (*Session, error) {
 		setup: setup, id: strings.ToLower(rand.Text()[:8]), tier: setup.Tier, permission: setup.Permission, policy: p,
 		fresh: setup.FreshClone && setup.Mode == policy.NoMode && setup.Tier != policy.Airlock,
 	}
-	if setup.Mode == policy.NoMode { // a fixed mode never asks (SPEC T7)
+	if setup.Mode == policy.NoMode && !setup.NoAsk { // a fixed mode never asks (SPEC T7)
 		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late, s.gone)
 	}
 	s.lanes.s, s.ports.s = s, s

@@ -50,6 +50,14 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 	r.Guard = r.Guard && c.Guard()
 	r.Lifted, r.Unprotected = c.Unprotect()
 	r.MayAdd = c.AllowFolder
+	if access := (policy.Config{Tier: r.Tier, Mode: r.Mode}).CacheAccess(); r.Preset != nil && (!access || r.Profile != policy.NoProfile) {
+		r.Preset = nil
+	}
+	if g := r.Preset; g != nil {
+		hosts, env := c.Required(g.Hosts, g.Env)
+		r.Network.Allow = append(slices.Clip(r.Network.Allow), hosts...)
+		r.Env.Keep = append(slices.Clip(r.Env.Keep), env...)
+	}
 	r.Settings = append(c.Hidden(), c.Protect()...)
 	for _, it := range c.Folders() {
 		r.Folders = append(r.Folders, sandbox.Folder{Path: it.Text, Origin: it.Origin, Must: it.Typed()})

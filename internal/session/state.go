@@ -107,6 +107,8 @@ type Start struct {
 	Args []string
 	// Dir is the working folder; "" is the workspace.
 	Dir string
+	// Preset: it is the agent of bawn wrap. No client can ask for that.
+	Preset bool
 	// NoEgress gives it no way to the network, whatever the tier (SPEC N9).
 	NoEgress bool
 	Kind     TaskKind

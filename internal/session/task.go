@@ -168,8 +168,10 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 	tier, permission := t.info.Tier, s.permission
 	s.work.Go(func() {
 		defer t.cancel()
-		// What another command asks for can do no more than that one.
-		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Kind == Inner, Mode: permission, Stays: c.Kind == Inner})
+		// What another command asks for can do no more than that one. Where
+		// nobody is there the mode does not count: the agent could run it itself,
+		// in its own sandbox, which is as wide or wider.
+		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner})
 		t.end(code, reason)
 	})
 	s.watchers.tell()
@@ -178,7 +180,7 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 
 // command is what a decision is about.
 func (t *task) command() Command {
-	return Command{Args: t.start.Args, Text: t.start.Text, IsText: t.start.Text != ""}
+	return Command{Args: t.start.Args, Text: t.start.Text, IsText: t.start.Text != "", Preset: t.start.Preset}
 }
 
 // source is the command as questions show it.

@@ -153,6 +153,27 @@ func tree(t *testing.T, root string) map[string]string {
 	return out
 }
 
+// What a project's settings take away is told by --check, in its folder.
+func TestSetupAgainst(t *testing.T) {
+	d := newDesk(t)
+	d.setUp(t, "claude")
+	file := filepath.Join(d.Workspace, ".claude/settings.json")
+	for text, says := range map[string]string{
+		"": "", `{"model":"x"}`: "", `{"disableAllHooks":false,"env":{"CLAUDE_CODE_SHELL_PREFIX":"` + d.shims + `/claude-shell"}}`: "",
+		`{"disableAllHooks":true}`: "turns all hooks off", `{"env":{"CLAUDE_CODE_SHELL_PREFIX":"./x"}}`: "another shell prefix",
+		`{"env":{"CLAUDE_CODE_SHELL":"/ws/bash"}}`: "another shell", `{"sandbox":{"enabled":true}}`: "a sandbox in which", `{"disableAllHooks":`: "cannot be judged",
+	} {
+		if text != "" {
+			sandboxtest.Write(t, file, text)
+		}
+		r := d.Bawn(t, "setup", "claude", "--check")
+		if got := r.Code == 1 && strings.Contains(r.Stdout, "this project") && strings.Contains(r.Stdout, says); got != (says != "") || says == "" && r.Code != 0 {
+			t.Errorf("%s: %+v", text, r)
+		}
+		_ = os.Remove(file)
+	}
+}
+
 // Where no sandbox can be made, nothing is set up.
 func TestSetupThatCannotWork(t *testing.T) {
 	d := newDesk(t)

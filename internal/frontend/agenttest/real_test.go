@@ -30,6 +30,7 @@ type real struct {
 	files   func(t *testing.T, home string) // its settings, before bawn's
 	shell   func(command string) step
 	read    func(path string) step // nil if it has no tool for that
+	login   string                 // a file in the home that is its alone
 	write   func(path string) step // for one whose own tools read the project alone
 }
 
@@ -46,7 +47,7 @@ func reals() []real {
 			name: "claude", pkg: "@anthropic-ai/claude-code-linux-" + arch + "@2.1.332",
 			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)"},
 			env:   []string{"ANTHROPIC_BASE_URL=" + modelURL, "ANTHROPIC_API_KEY=sk-ant-mock", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"},
-			shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
+			login: ".claude/.credentials.json", shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
 		},
 		{
 			name: "codex", pkg: "@openai/codex@0.171.0-linux-" + arch,
@@ -54,7 +55,7 @@ func reals() []real {
 			files: func(t *testing.T, home string) {
 				sandboxtest.Write(t, filepath.Join(home, ".codex/config.toml"), "model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = \""+modelURL+"/v1\"\nwire_api = \"responses\"\n")
 			},
-			shell: func(c string) step { return step{"exec_command", obj{"cmd": c}} },
+			login: ".codex/auth.json", shell: func(c string) step { return step{"exec_command", obj{"cmd": c}} },
 		},
 		{
 			name: "gemini", pkg: "@google/gemini-cli@0.61.0",
@@ -63,7 +64,7 @@ func reals() []real {
 			files: func(t *testing.T, home string) {
 				sandboxtest.Write(t, filepath.Join(home, ".gemini/settings.json"), "{\n  // how to log in\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n")
 			},
-			shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
+			login: ".gemini/oauth_creds.json", shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
 		},
 		{
 			name: "opencode", pkg: "opencode-linux-" + arch + "@1.18.33",
@@ -72,13 +73,13 @@ func reals() []real {
 			files: func(t *testing.T, home string) {
 				sandboxtest.Write(t, filepath.Join(home, ".config/opencode/opencode.json"), `{"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+modelURL+`/v1","apiKey":"x"},"models":{"mock-model":{}}}},"permission":{"external_directory":"allow"}}`)
 			},
-			shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
+			login: ".local/share/opencode/auth.json", shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
 		},
 		{
 			name: "copilot", pkg: "@github/copilot-linux-" + arch + "@1.0.102",
 			program: []string{"@github/copilot-linux-" + arch + "/copilot"}, args: []string{"-p", "hi", "--allow-all-tools", "--allow-all-paths"},
-			env: []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + modelURL + "/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_MODEL=mock-model", "COPILOT_AUTO_UPDATE=false", "COPILOT_PROVIDER_API_KEY=x"},
-			shell: func(c string) step {
+			env:   []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + modelURL + "/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_MODEL=mock-model", "COPILOT_AUTO_UPDATE=false", "COPILOT_PROVIDER_API_KEY=x"},
+			login: ".copilot/config.json", shell: func(c string) step {
 				return step{"bash", obj{"command": c, "description": "t", "mode": "sync", "initial_wait": 20}}
 			},
 			read: func(p string) step { return step{"view", obj{"path": p}} },
@@ -162,8 +163,14 @@ func inside(t *testing.T, a real) {
 	}
 	evil, made := filepath.Join(d.Home, "evil"), filepath.Join(d.Workspace, "made")
 	secret := filepath.Join(d.Home, ".ssh/id_rsa")
-	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + secret)}
+	hooked, unlisted := filepath.Join(d.Workspace, ".git/hooks/post-commit"), "http://unlisted.example/"
+	steps := []step{
+		a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + secret),
+		// In a form that no agent's own rules see through.
+		a.shell(`python3 -c "open('.git/hoo' + 'ks/post-commit', 'w')"`), a.shell("curl -sS " + unlisted),
+	}
 	servers := filepath.Join(d.Workspace, ".mcp.json")
+	file := len(steps) // of the results: that of its file tool
 	if a.read != nil {
 		steps = append(steps, a.read(secret))
 	}
@@ -173,10 +180,13 @@ func inside(t *testing.T, a real) {
 	// Without bawn the model gets what it asks for: the test can fail.
 	if r := d.run(t, a, steps); !exists(evil) || !strings.Contains(r[0], "tier=") || strings.Contains(r[0], "guarded") || !strings.Contains(r[1], "SECRET") {
 		t.Fatalf("without bawn: %q, %v", r, exists(evil))
-	} else if a.read != nil && !strings.Contains(r[2], "SECRET") || a.write != nil && !exists(servers) {
-		t.Errorf("its file tool, without bawn: %q", r[2])
+	} else if a.read != nil && !strings.Contains(r[file], "SECRET") || a.write != nil && !exists(servers) {
+		t.Errorf("its file tool, without bawn: %q", r[file])
+	} else if !exists(hooked) || strings.Contains(r[3], "bawn") {
+		t.Errorf("a hook and a host, without bawn: %q", r)
 	}
-	for _, f := range []string{evil, made, servers} {
+	before := d.settings(t, a)
+	for _, f := range []string{evil, made, hooked, servers} {
 		if err := os.Remove(f); err != nil && (f != servers || a.write != nil) {
 			t.Fatal(err)
 		}
@@ -189,19 +199,83 @@ func inside(t *testing.T, a real) {
 	if strings.Contains(r[1], "SECRET") || !strings.Contains(r[1], "Permission denied") {
 		t.Errorf("a secret: %q", r[1])
 	}
-	if a.read != nil && (strings.Contains(r[2], "SECRET") || !strings.Contains(r[2], "SSH keys are hidden")) {
-		t.Errorf("its file tool: %q", r[2])
+	// What the model reads names the thing and the rule.
+	if exists(hooked) || !strings.Contains(r[2], "Permission denied") || !strings.Contains(r[2], ".git/hooks/post-commit") {
+		t.Errorf("a hook of git: %q", r[2])
 	}
-	if a.write != nil && (exists(servers) || !strings.Contains(r[2], "write_file is refused")) {
-		t.Errorf("its file tool: %q", r[2])
+	if !strings.Contains(r[3], "unlisted.example") || !strings.Contains(r[3], "no rule allows") && !strings.Contains(r[3], "bawn") {
+		t.Errorf("a host: %q", r[3])
 	}
+	if a.read != nil && (strings.Contains(r[file], "SECRET") || !strings.Contains(r[file], "SSH keys are hidden")) {
+		t.Errorf("its file tool: %q", r[file])
+	}
+	if a.write != nil && (exists(servers) || !strings.Contains(r[file], "write_file is refused")) {
+		t.Errorf("its file tool: %q", r[file])
+	}
+	t.Logf("the model reads: %q", r)
+	d.wrapped(t, a)
 	if a.name == "claude" {
 		d.claudeOnly(t, a)
 	}
 	d.Bawn(t, "setup", a.name, "--uninstall").OK(t)
+	for path, text := range before {
+		if now, err := os.ReadFile(path); string(now) != text || (err == nil) != (text != "") {
+			t.Errorf("%s was %q, and is %q after all is taken back", path, text, now)
+		}
+	}
 	if r := d.run(t, a, steps[:1]); !exists(evil) {
 		t.Errorf("taken back: %q", r)
 	}
+}
+
+// settings are the files that setup changes, as they are now; "" is none.
+func (d *desk) settings(t *testing.T, a real) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for line := range strings.Lines(d.Bawn(t, "setup", a.name, "--print").OK(t).Stdout) {
+		path := strings.TrimSpace(line)
+		if st, err := os.Stat(path); !filepath.IsAbs(path) || err == nil && st.IsDir() || path == d.shims {
+			continue
+		}
+		data, _ := os.ReadFile(path)
+		out[path] = string(data)
+	}
+	if len(out) < 2 { // the agent's, and bawn's own
+		t.Fatalf("setup would change %v", out)
+	}
+	return out
+}
+
+// wrapped runs the agent itself in a sandbox, with its preset: it reaches its
+// model and its login, and what its model has it run does not.
+func (d *desk) wrapped(t *testing.T, a real) {
+	if a.login == "" {
+		return
+	}
+	login := filepath.Join(d.Home, a.login)
+	if !exists(login) {
+		sandboxtest.Write(t, login, `{"LOGIN-OF-IT":1}`)
+		defer os.Remove(login)
+	}
+	made, evil := filepath.Join(d.Workspace, "made"), filepath.Join(d.Home, "evil")
+	_ = os.Remove(made)
+	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + login)}
+	file := len(steps)
+	if a.read != nil {
+		steps = append(steps, a.read(login))
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(modelURL, "http://"), ":")
+	r := d.run(t, a, steps, sandboxtest.Binary(), "wrap", "--allow-local-port", port, "--preset", a.name, "--")
+	if !exists(made) || exists(evil) || !strings.Contains(r[0], "tier=guarded") {
+		t.Errorf("wrapped, a command: %q", r[0])
+	}
+	if strings.Contains(r[1], "LOGIN-OF-IT") || !strings.Contains(r[1], "Permission denied") {
+		t.Errorf("wrapped, a command and the login: %q", r[1])
+	}
+	if a.read != nil && (strings.Contains(r[file], "LOGIN-OF-IT") || !strings.Contains(r[file], "own login")) {
+		t.Errorf("wrapped, its file tool and the login: %q", r[file])
+	}
+	t.Logf("wrapped, the model reads: %q", r)
 }
 
 // claudeOnly: its shell keeps its folder, its own rules hold, its MCP servers
@@ -216,6 +290,10 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 	denied.args = append(slices.Clone(a.args), "--disallowedTools", "Bash(echo no*)")
 	if r := d.run(t, denied, []step{denied.shell("echo no > said"), denied.shell("echo yes > said2")}); exists(filepath.Join(d.Workspace, "said")) || !exists(filepath.Join(d.Workspace, "said2")) {
 		t.Errorf("its own rules: %q", r)
+	}
+	out := step{"Bash", obj{"command": "echo tier=$BAWN_TIER; echo x > " + evil, "description": "t", "dangerouslyDisableSandbox": true}}
+	if r := d.run(t, a, []step{out}); exists(evil) || !strings.Contains(r[0], "tier=guarded") {
+		t.Errorf("the call's own field takes it out of the sandbox: %q", r)
 	}
 	settings := filepath.Join(d.Workspace, ".claude/settings.json")
 	other := filepath.Join(d.Workspace, "other-shell")
@@ -238,7 +316,7 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 
 // run starts the agent, lets the model make its steps, and returns what came
 // back for each.
-func (d *desk) run(t *testing.T, a real, steps []step) []string {
+func (d *desk) run(t *testing.T, a real, steps []step, before ...string) []string {
 	t.Helper()
 	m := serve(t, steps)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -246,9 +324,11 @@ func (d *desk) run(t *testing.T, a real, steps []step) []string {
 	dir := filepath.Join(os.Getenv(foldVariable), a.name, "node_modules")
 	words := slices.Clone(a.program)
 	words[len(words)-1] = filepath.Join(dir, words[len(words)-1])
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], a.args...)...)
+	folder := filepath.Dir(words[len(words)-1])
+	words = slices.Concat(before, words, a.args)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env = d.Workspace, d.Environ()
-	cmd.Env = append(append(cmd.Env, a.env...), "PATH="+filepath.Dir(words[len(words)-1])+":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash")
+	cmd.Env = append(append(cmd.Env, a.env...), "PATH="+folder+":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash")
 	out, err := cmd.CombinedOutput()
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -24,6 +24,9 @@ func (e Event) decide(f Facts) policy.Decision {
 			keep(e.file(c, f))
 		}
 	}
+	if f.Inside { // the sandbox around the agent decides where it connects
+		return out
+	}
 	for _, u := range e.urls {
 		keep(fetch(u, f.Policy))
 	}
@@ -59,6 +62,8 @@ func (e Event) file(path string, f Facts) policy.Decision {
 	}
 	var d policy.Decision
 	switch {
+	case f.Inside:
+		d = own(real, e.Kind == Search, f.Hidden)
 	case e.Kind == Read || e.Kind == Search:
 		if d = f.Policy.Decide(policy.Read{Path: real}); d.Verdict == policy.Allow && e.Kind == Search {
 			d = searched(real, f.Policy)
@@ -75,6 +80,22 @@ func (e Event) file(path string, f Facts) policy.Decision {
 	}
 	d.Rule.Text = fmt.Sprintf("%q: %s", real, d.Rule.Text)
 	return d
+}
+
+// own decides about what only the process of an agent may see.
+func own(real string, search bool, hidden []policy.PathRule) policy.Decision {
+	for _, r := range hidden {
+		at, below := policy.Inside(real, r.Path), search && policy.Inside(r.Path, real)
+		if !at && !below {
+			continue
+		}
+		rule := policy.Rule{ID: r.Rule().ID, Text: "it is the agent's own login, which its model does not read"}
+		if !at {
+			rule.Text, rule.Lift = fmt.Sprintf("%q lies below it: %s", r.Path, rule.Text), "search a folder further down"
+		}
+		return policy.Decision{Rule: rule}
+	}
+	return policy.Decision{Verdict: policy.Allow}
 }
 
 func inFolders(real string, p policy.Policy) bool {

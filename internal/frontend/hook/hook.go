@@ -204,6 +204,11 @@ type Facts struct {
 	// Real resolves the links of a path as far as it exists.
 	Real func(path string) (string, error)
 	Home string // what ~ stands for
+	// Inside: the agent itself runs in a sandbox of bawn's, which holds what it
+	// opens. Hidden are the rules for what that shows to the agent's own process
+	// alone: its credentials.
+	Inside bool
+	Hidden []policy.PathRule
 }
 
 // Reply is what the hook prints, and its exit code.

@@ -264,6 +264,22 @@ func find(list []done, path string) *done {
 	return nil
 }
 
+// Has reports whether an agent is set up, for the user or for a project. A
+// record that cannot be read has none.
+func (s Store) Has(agent, project string) bool {
+	d, err := disk.Open(s.Dir)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	var r records
+	data, _, err := d.Read(recordName, maxRecord)
+	if err != nil || json.Unmarshal(data, &r) != nil {
+		return false
+	}
+	return len(r.Agents[agent]) > 0 || len(r.Agents[agent+" "+project]) > 0
+}
+
 // Undone says what Undo did to a file.
 type Undone struct{ Path, What string }
 

@@ -112,7 +112,7 @@ func (a *app) run() error {
 	defer stop()
 	a.update()
 	if a.only != nil && !a.quit {
-		a.begin(session.Start{Args: a.only})
+		a.begin(session.Start{Args: a.only, Preset: true})
 		a.quit = a.task == 0
 	}
 	for !a.quit {

@@ -16,7 +16,7 @@ func (a *app) runPlain() error {
 	changes, stop := a.s.Changes()
 	defer stop()
 	if a.only != nil {
-		return a.beginPlain(changes, func() { a.begin(session.Start{Args: a.only}) })
+		return a.beginPlain(changes, func() { a.begin(session.Start{Args: a.only, Preset: true}) })
 	}
 	for !a.quit {
 		for more := true; more; {

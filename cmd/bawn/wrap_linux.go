@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bawn/internal/frontend/preset"
+	"bawn/internal/frontend/setup"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session"
+)
+
+// wrapSpecs are the flags of a session whose one command is an agent.
+func (f *runFlags) wrapSpecs(show *string) []flagSpec {
+	known := func(v string) error {
+		if !slices.Contains(preset.Names(), v) {
+			return fmt.Errorf("%q is no agent that has one%s; it is one of %s", v, suggestion(v, preset.Names()), strings.Join(preset.Names(), ", "))
+		}
+		return nil
+	}
+	return append(f.sessionSpecs(),
+		flagSpec{name: "--preset", arg: "AGENT|none", help: "whose preset it gets (default: the agent's that the\nprogram is)", set: func(v string) error {
+			f.presetName = v
+			if v == "none" {
+				return nil
+			}
+			return known(v)
+		}},
+		flagSpec{name: "--print-preset", arg: "AGENT", help: "print what that agent's preset opens, and end", set: func(v string) error {
+			*show = v
+			return known(v)
+		}},
+	)
+}
+
+// wrapCommand runs a coding agent, or any other program, in a session of its
+// own, which ends with it.
+func wrapCommand(args []string) int {
+	f, show := new(runFlags), ""
+	rest, err := parseFlags(args, f.wrapSpecs(&show))
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand([]string{"wrap"})
+	case err != nil:
+		return usageError("wrap", err)
+	case show != "" && len(rest) > 0:
+		return usageError("wrap", errors.New("--print-preset runs nothing"))
+	case show != "":
+		return printPreset(show)
+	case len(rest) == 0 || rest[0] == "":
+		return usageError("wrap", errors.New("no command given: bawn wrap [flags] -- AGENT [ARG…]"))
+	}
+	f.command = session.Command{Args: rest}
+	if !sessionTerminal() || f.noPrompt { // nobody is there to see a session
+		f.headless = true
+		return f.standFor(rest)
+	}
+	return f.onScreen(rest)
+}
+
+func printPreset(name string) int {
+	fmt.Printf("%s", preset.Text(name))
+	fmt.Println("\n# Its own credentials, which it alone sees:")
+	for _, r := range policy.Credentials([]string{"/~"}, func(string) string { return "" }) {
+		if r.Agent() == name {
+			fmt.Println("#   " + strings.TrimPrefix(r.Path, "/"))
+		}
+	}
+	return 0
+}
+
+// standFor runs the agent in a session that has no screen.
+func (f *runFlags) standFor(args []string) int {
+	if nested() {
+		return fail(errNested)
+	}
+	s, end, err := f.openSession(f.notice)
+	if err != nil {
+		return fail(err)
+	}
+	stdio := standardStreams()
+	tty := session.OneTerminal(stdio)
+	var p *session.Standing
+	if stdio, err = session.Streams(stdio, tty, true); err != nil {
+		_ = end()
+		return fail(err)
+	}
+	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
+		p, err = s.Stand(session.Start{Args: args, Preset: true}, session.Client{Stdio: stdio, TTY: tty, Environ: hostEnv(f), Tier: policy.Open, Notice: f.notice})
+		return p, err
+	})
+	if err == nil {
+		res.Denials = p.Denials
+	}
+	if e := end(); err == nil && e != nil {
+		err = e
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return f.followed(res)
+}
+
+// agentOf is the preset of the agent that the session is for; nil for none.
+func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
+	if len(f.command.Args) == 0 || f.presetName == "none" || !s.config.Presets() {
+		return nil, nil
+	}
+	var p *preset.Preset
+	home, err := sandbox.RealPath(os.Getenv("HOME"))
+	if err != nil {
+		return nil, nil // there is no place in which it could keep anything
+	}
+	if f.presetName != "" {
+		p, err = preset.Read(f.presetName)
+	} else {
+		real := findProgram(f.command.Args[0])
+		if p, err = preset.Of(real, home); p != nil {
+			pol, _, e := s.settleTier(policy.Guarded, session.Command{}, guard)
+			if e != nil {
+				return nil, e
+			}
+			if why := untrusted(real, pol); why != "" {
+				f.notice("the preset of " + p.Name + " is not used: " + why + "; if that is what you mean: --preset " + p.Name)
+				return nil, nil
+			}
+		}
+	}
+	if p == nil || err != nil {
+		return nil, err
+	}
+	if p.Commands == preset.Children {
+		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read")
+	}
+	if p.Commands == preset.Hooked && !(setup.Store{Dir: trustState()}).Has(p.Name, s.workspace) {
+		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read, until its hook is there: bawn setup " + p.Name)
+	}
+	return p.Open(home, os.Getenv), nil
+}
+
+// findProgram is the real path of what a word starts, as the sandbox will find
+// it.
+func findProgram(word string) string {
+	path, err := lookPath(word, os.Getenv("PATH"))
+	if err != nil {
+		return ""
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// untrusted says why a program is not taken for the agent that it seems to be:
+// a sandboxed command could have made it, or what runs it.
+func untrusted(real string, p policy.Policy) string {
+	view := programView(p)
+	if view.Writable(real) {
+		return "sandboxed commands can write " + real
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) < 2 || filepath.Base(words[0]) != "env" {
+		return ""
+	}
+	// Its interpreter is looked for in PATH.
+	name := words[len(words)-1]
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		at, err := sandbox.RealPath(dir)
+		if err != nil || !filepath.IsAbs(dir) || view.Writable(at) {
+			return fmt.Sprintf("sandboxed commands can write %q, where PATH looks for %s", dir, name)
+		}
+		if file, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
+			if view.Writable(file) {
+				return "sandboxed commands can write " + file
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// dress completes the agent's own command: it is shown the shims by which its
+// commands run beside it.
+func (f *runFlags) dress(p policy.Policy, c *sandbox.Command) {
+	if f.preset == nil || !p.Sandboxed() {
+		return
+	}
+	program, err := bawnPath()
+	dir := shimDir()
+	if err != nil || !policy.IsClean(dir) {
+		return
+	}
+	c.Shims = sandbox.Shims{Dir: dir, Program: program, Names: setup.Shims()}
+	if f.preset.Shell != "" {
+		c.Set = append(c.Set, f.preset.Shell+"="+filepath.Join(dir, f.preset.Shim))
+	}
+}

@@ -18,13 +18,15 @@ import (
 
 // denial is one thing that was denied, as --report has it (docs/log.md).
 type denial struct {
-	Kind    string `json:"kind"` // run, write, connect or resolve
+	Kind    string `json:"kind"` // run, read, write, connect or resolve
 	Target  string `json:"target"`
 	Command string `json:"command,omitempty"` // who was denied first
 	PID     int    `json:"pid,omitempty"`     // of the sandbox for a write, else of the host
 	Count   int    `json:"count"`
 	Rule    rule   `json:"rule"`
 	Lift    string `json:"lift,omitempty"` // what would allow it
+	// From is text if only the command's error text tells of it (session.Hinted).
+	From string `json:"from,omitempty"`
 }
 
 type rule struct {
@@ -43,7 +45,11 @@ func denialsOf(res session.Result) []denial {
 		if target == "" {
 			target = d.String()
 		}
-		out = append(out, denial{d.Kind(), policy.Redact(target), d.Command, d.PID, d.Count, ruleOf(d.Rule), lift(d.Rule.Lift)})
+		from := ""
+		if d.FromText {
+			from = "text"
+		}
+		out = append(out, denial{d.Kind(), policy.Redact(target), d.Command, d.PID, d.Count, ruleOf(d.Rule), lift(d.Rule.Lift), from})
 	}
 	return out
 }

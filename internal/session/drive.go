@@ -15,6 +15,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session/hint"
 	"bawn/internal/shell/plain"
 )
 
@@ -349,8 +350,13 @@ func (t *task) lose(folder string) {
 func (t *task) end(code int, reason string) {
 	s := t.s
 	s.mu.Lock()
+	denied := t.info.Denied // without hints: they are no decisions
+	s.mu.Unlock()
+	if t.began && code != 0 && reason == "" {
+		t.hinted() // whoever sees the end sees them
+	}
+	s.mu.Lock()
 	t.info.Ended, t.info.Code, t.info.Reason = time.Now(), code, reason
-	denied := t.info.Denied
 	s.forget()
 	s.mu.Unlock()
 	if t.began {
@@ -382,6 +388,24 @@ func (t *task) end(code int, reason string) {
 	}
 	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress {
 		s.offerOutside(t)
+	}
+}
+
+// hinted notes what only the error text of the command tells of, where the
+// session has that.
+func (t *task) hinted() {
+	var text []byte
+	if t.start.Terminal == nil {
+		text, _ = t.out.tail(hint.MaxText)
+	} else {
+		text = t.start.Terminal.Tail(t.info.ID)
+	}
+	if len(text) == 0 || !t.policy.Sandboxed() || t.outside {
+		return
+	}
+	known, _ := t.denied.list()
+	for _, d := range Hinted(text, t.s.answered(t.policy), t.s.ask != nil, known) {
+		t.s.deny(t.info.ID, d)
 	}
 }
 

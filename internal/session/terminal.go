@@ -12,6 +12,7 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/sandbox"
+	"bawn/internal/session/hint"
 )
 
 // terminal joins the caller's terminal with the one that the command has in
@@ -30,6 +31,8 @@ type terminal struct {
 	isRaw  bool
 	closed bool
 	lent   bool // a question has the terminal
+
+	tail hint.Tail // of what the command wrote, once drained is closed
 
 	// screen is held while something is written to the caller's terminal, and
 	// while it is lent: what the command writes meanwhile waits.
@@ -109,6 +112,7 @@ func (t *terminal) output() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.master.Read(buf)
+		_, _ = t.tail.Write(buf[:n])
 		if n > 0 && t.show(buf[:n]) != nil {
 			_ = t.master.Close()
 			return
@@ -116,6 +120,19 @@ func (t *terminal) output() {
 		if err != nil {
 			return // EIO: every slave is closed
 		}
+	}
+}
+
+// wrote is the end of what the command wrote, nil while it may write more.
+func (t *terminal) wrote() []byte {
+	if t == nil {
+		return nil
+	}
+	select {
+	case <-t.drained:
+		return t.tail.Bytes()
+	default:
+		return nil
 	}
 }
 

@@ -22,6 +22,7 @@ type Screen struct {
 	saved *term.State // as the caller had it
 	keys  keyboard
 	cmd   atomic.Pointer[command] // nil while nothing is attached
+	last  *command                // that was attached last
 	rows  atomic.Int32            // of the command
 
 	// mu is held while something is drawn. Nothing that handles keys takes it:

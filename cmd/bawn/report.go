@@ -72,6 +72,8 @@ type reportTo struct {
 	path   string
 	fd     *os.File
 	policy policy.Policy
+	// anyLink: sandboxed commands may have made a link in whatever folder.
+	anyLink bool
 }
 
 func parseReport(v string) (*reportTo, error) {
@@ -121,7 +123,7 @@ func (t *reportTo) open() (*os.File, error) {
 		return fail(err)
 	}
 	writes := func(path string) bool { return t.policy.Decide(policy.Write{Path: path}).Verdict != policy.Deny }
-	if t.policy.Sandboxed() && writes(t.path) && !writes(real) {
+	if t.policy.Sandboxed() && real != t.path && (t.anyLink || writes(t.path)) && !writes(real) {
 		return nil, &policy.RefusedError{
 			What: fmt.Sprintf("--report %q", t.path), Why: fmt.Sprintf("links in a folder that sandboxed commands write lead it to %q", real), Lift: "name that file itself",
 		}

@@ -296,7 +296,7 @@ func (t *task) steer(p sandbox.Process, ev sandbox.Event) error {
 		t.shown()
 	}
 	if t.client != nil {
-		t.client.Event(ev, nil)
+		t.client.Event(ev, Ended{})
 		return nil
 	}
 	switch ev.Kind {
@@ -367,8 +367,12 @@ func (t *task) end(code int, reason string) {
 		if reason != "" {
 			ev = sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: reason}
 		}
-		list, _ := t.denied.list()
-		t.client.Event(ev, list)
+		var end Ended
+		end.Denials, end.More = t.denied.list()
+		for _, e := range t.names.watched {
+			end.Written = append(end.Written, e.Path)
+		}
+		t.client.Event(ev, end)
 		// Megabytes that the client chose, and that nobody needs any more.
 		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}

@@ -561,7 +561,7 @@ func TestC5_OutsideIsNotOffered(t *testing.T) {
 				if c.Kind == Background {
 					_, err = s.Start(c)
 				} else {
-					_, err = s.Serve(c, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}})
+					_, err = s.Serve(c, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -609,7 +609,7 @@ func TestC1_CommandQuestions(t *testing.T) {
 	s := open(t, testSetup(t, b))
 	inner := func(text string) {
 		t.Helper()
-		if _, err := s.Serve(Start{Text: text, Kind: Inner}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+		if _, err := s.Serve(Start{Text: text, Kind: Inner}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -675,7 +675,7 @@ func TestClientsTier(t *testing.T) {
 		setup := testSetup(t, b)
 		setup.Tier = c.session
 		s := open(t, setup)
-		if _, err := s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: c.asked, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+		if _, err := s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: c.asked, Event: func(sandbox.Event, Ended) {}}); err != nil {
 			t.Fatal(err)
 		}
 		b.awaitStarts(t, 1)
@@ -690,7 +690,7 @@ func TestClientsCommandIsForgotten(t *testing.T) {
 	b := &stub{}
 	s := open(t, testSetup(t, b))
 	words := []string{"x", strings.Repeat("é", 1<<20)}
-	c := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Environ: words, Event: func(sandbox.Event, []Denial) {}}
+	c := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Environ: words, Event: func(sandbox.Event, Ended) {}}
 	if _, err := s.Serve(Start{Args: words, Kind: Attached}, c); err != nil {
 		t.Fatal(err)
 	}

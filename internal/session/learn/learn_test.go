@@ -208,3 +208,12 @@ func TestProposalsOpenNoMore(t *testing.T) {
 		}
 	})
 }
+
+// What would not help is not proposed.
+func TestTriedFirst(t *testing.T) {
+	f := facts(connect(t, "a.example", 443), write(t, "/srv/out/f"))
+	f.Try = func([]config.Entry) (policy.Policy, string) { return try(nil) }
+	if got, left := Propose(f); got != nil || len(left) != 2 || left[0].Why != "the settings that hold would still refuse it" {
+		t.Errorf("%q, %v", keysOf(got), left)
+	}
+}

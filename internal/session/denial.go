@@ -27,14 +27,11 @@ type Denial struct {
 	FromText bool
 }
 
-// kindRead is the action of which only an error text tells: no record has it.
-const kindRead = "read"
-
-// Kind is the action that was denied: audit.Write, Connect or Resolve, or read.
+// Kind is the action that was denied: audit.Write, Connect, Resolve or, by a hint, Read.
 func (d Denial) Kind() string {
 	switch {
 	case d.Read:
-		return kindRead
+		return audit.Read
 	case d.Path != "":
 		return audit.Write
 	case d.Port != 0:

@@ -149,7 +149,11 @@ func (r *lesson) json() error {
 		Notes: r.widened(),
 	}
 	for _, p := range r.proposals {
-		out.Proposals = append(out.Proposals, proposalJSON{p.Key, p.Value, p.For, p.Careful})
+		var needs []string
+		for _, n := range p.For {
+			needs = append(needs, policy.Redact(n))
+		}
+		out.Proposals = append(out.Proposals, proposalJSON{p.Key, p.Value, needs, p.Careful})
 	}
 	for _, l := range r.left {
 		out.NotProposed = append(out.NotProposed, leftJSON{policy.Redact(l.What), l.Why, lift(l.Lift), l.Comment})

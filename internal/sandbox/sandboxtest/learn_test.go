@@ -60,6 +60,9 @@ func TestLearn_Folder(t *testing.T) {
 		if l := b.learn(t, text); !slices.Equal(l.values(), []string{out}) || l.Proposals[0].Key != "sandbox.allowed_paths" || !l.Again || l.Code == 0 {
 			t.Errorf("%+v", l)
 		}
+		if l := b.learn(t, "("+text+") || true"); len(l.Proposals) != 0 || l.Again {
+			t.Errorf("of a command that did without: %+v", l)
+		}
 		r := b.Bawn(t, "learn", "--launcher", launcher, "--print", "-c", text)
 		if strings.Contains(r.Stdout, "hello") || !strings.Contains(r.Stderr, "hello\n") {
 			t.Errorf("the command's output: %+v", r)
@@ -140,7 +143,15 @@ func TestLearn_StaysInGuarded(t *testing.T) {
 	if data, _ := os.ReadFile(b.Workspace + "/tier"); string(data) != "guarded\n" {
 		t.Errorf("it ran in %q", data)
 	}
-	b.Bawn(t, "learn", "--launcher", "native", "--", "/usr/bin/touch", b.Home+"/x")
+	// On a terminal, where it would hold.
+	s := openTTY(t)
+	b.Env = append(b.Env, "TERM=xterm")
+	cmd := exec.Command(Binary(), "learn", "--launcher", "native", "--", "/usr/bin/touch", b.Home+"/x")
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	s.start(t, cmd)
+	if code := s.code(t); code != 1 {
+		t.Errorf("exit %d:\n%s", code, s.text())
+	}
 	if _, err := os.Lstat(b.Home + "/x"); err == nil {
 		t.Error("an escape hatch left the sandbox")
 	}

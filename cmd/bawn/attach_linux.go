@@ -64,12 +64,33 @@ func (f *runFlags) attach() (code int, ran bool) {
 		}
 		return 0, false
 	}
+	if err := f.checkReport(); err != nil {
+		return fail(err), true
+	}
 	if f.dir != "" {
 		dir = f.dir
 	}
 	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
 		return attach.Dial(folders, f.session, r, stdio, f.notice)
 	})
+}
+
+// checkReport opens the report before the session runs anything. Which folders
+// its commands write is not all known here: its flags are its own.
+func (f *runFlags) checkReport() error {
+	if f.report == nil {
+		return nil
+	}
+	s, err := f.load()
+	if err != nil {
+		return err
+	}
+	p, _, err := s.settle(false)
+	if err != nil {
+		return err
+	}
+	f.report.anyLink = true
+	return f.report.check(p)
 }
 
 // attachInside asks the session in whose sandbox this process is, if it is in
@@ -82,6 +103,9 @@ func (f *runFlags) attachInside() (code int, ran bool) {
 		return 0, false
 	}
 	dir, err := sandbox.Workspace(f.workspace)
+	if err == nil {
+		err = f.report.check(policy.Policy{}) // the sandbox around this process holds it
+	}
 	if err != nil {
 		return fail(err), true
 	}
@@ -123,12 +147,16 @@ func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (
 	if err != nil {
 		return fail(err), true
 	}
-	res.Denials = p.Denials
-	return f.followed(res), true
+	return f.followed(res, p.Ended), true
 }
 
 // followed says what came of a command that a session ran.
-func (f *runFlags) followed(res session.Result) int {
+func (f *runFlags) followed(res session.Result, ended session.Ended) int {
+	res.Denials, res.MoreDenials = ended.Denials, ended.More
+	for _, name := range ended.Written {
+		res.Watched = append(res.Watched, sandbox.NameEvent{Path: name, Allowed: true})
+	}
+	f.tell(res, denialsOf(res), &res.Code)
 	if !f.quiet && res.Code != 0 {
 		printDenials(res)
 	}

@@ -22,7 +22,7 @@ func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canA
 		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()),
 		View: programView(p), Real: realPath,
 	}
-	if f.profile != policy.NoProfile { // a profile that was typed is wanted in the sandbox
+	if f.profile != policy.NoProfile || f.learn != nil { // a profile that was typed is wanted in the sandbox
 		facts.Exceptions = plain.Exceptions{}
 	}
 	return facts

@@ -52,7 +52,9 @@ func wordsOf(command string) []string {
 }
 
 // takesCommand reports whether a command line of another program follows.
-func takesCommand(name string) bool { return name == "run" || name == "watch" || name == "--" }
+func takesCommand(name string) bool {
+	return name == "run" || name == "watch" || name == "learn" || name == "--"
+}
 
 // values are what a flag's value can be, if those are few.
 func (s flagSpec) values() []string {

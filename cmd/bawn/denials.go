@@ -22,7 +22,10 @@ func printDenials(r session.Result) {
 			warn("and %d more denials", len(r.Denials)-i+r.MoreDenials)
 			return
 		}
-		who, times, way := "", "", ""
+		what, who, times, way := d.String(), "", "", ""
+		if d.Read {
+			what = "reading " + what
+		}
 		if d.Command != "" {
 			who = " to " + printable(d.Command)
 		}
@@ -35,7 +38,10 @@ func printDenials(r session.Result) {
 		if o := d.Rule.Origin; o != (policy.Origin{}) && !strings.HasPrefix(d.Rule.ID, "answer:") && !strings.Contains(way, o.String()) {
 			way = " (rule at " + o.String() + ")" + way
 		}
-		warn("denied %s%s%s: %s%s", d, who, times, d.Rule.Text, way)
+		if d.FromText {
+			who = " (by its error text)"
+		}
+		warn("denied %s%s%s: %s%s", what, who, times, d.Rule.Text, way)
 	}
 }
 

@@ -97,6 +97,22 @@ func flagWords(args, rest []string) []string {
 	return flags
 }
 
+// withoutFlag leaves out one flag, and its value, of words that parseFlags took.
+func withoutFlag(words []string, specs []flagSpec, flag string) (out []string) {
+	for i := 0; i < len(words); i++ {
+		name, _, hasValue := strings.Cut(words[i], "=")
+		n := 1
+		if f := findFlag(name, specs); f != nil && f.arg != "" && !hasValue && i+1 < len(words) && (f.optional == nil || f.optional(words[i+1])) {
+			n = 2
+		}
+		if name != flag {
+			out = append(out, words[i:i+n]...)
+		}
+		i += n - 1
+	}
+	return out
+}
+
 func findFlag(name string, specs []flagSpec) *flagSpec {
 	for i := range specs {
 		if specs[i].name == name {

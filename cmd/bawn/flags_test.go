@@ -243,3 +243,15 @@ func TestHelpColumns(t *testing.T) {
 		names = append(names, s.name)
 	}
 }
+
+func TestWithoutFlag(t *testing.T) {
+	specs := new(runFlags).specs()
+	for in, want := range map[string]string{
+		"": "", "-q --report fd:7": "-q", "--report=fd:7 -q": "-q", "-C --report --report x -q": "-C --report -q",
+		"--sandbox --report x --sandbox read-only": "--sandbox --sandbox read-only", "--report a --tier open --report=b": "--tier open",
+	} {
+		if got := strings.Join(withoutFlag(strings.Fields(in), specs, "--report"), " "); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -88,6 +88,23 @@ Examples:
 
 Exit codes: 128+n ended by signal n; 125 bawn could not or would not run it.
 `
+	case "learn":
+		return `
+The command runs in guarded; hosts are asked about as ever, and yours to answer.
+What it was denied becomes entries for your config.toml: asked about on a
+terminal, else only printed. Credentials, protected names and commands that run
+outside are never proposed, nor is a project's file touched.
+
+With --print or --json standard output has the result alone, and what the command
+writes there goes to standard error.
+
+Examples:
+  bawn learn -- make test
+  bawn learn --print -- ./build.sh > bawn.patch
+
+Exit codes: the command's own; 125 bawn could not or would not run it, or could
+not change the file.
+`
 	case "check":
 		return `
 Examples:
@@ -192,6 +209,8 @@ func flagsOf(command string) []flagSpec {
 		return f.specs()
 	case "wrap":
 		return f.wrapSpecs(new(string))
+	case "learn":
+		return f.learnSpecs(new(learning))
 	case "check":
 		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
 	case "setup":
@@ -219,7 +238,7 @@ func flagsOf(command string) []flagSpec {
 func printCommandHelp(c command) {
 	fmt.Println(strings.TrimSpace("bawn " + c.name + " " + c.args))
 	switch c.name {
-	case "run", "watch":
+	case "run", "watch", "learn":
 		fmt.Printf("bawn %s [flags] -c TEXT [ARG…]\n", c.name)
 	case "check":
 		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"bawn/internal/approval"
@@ -34,7 +35,8 @@ func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decid
 	if d.asker, canAsk = f.asker(); canAsk && session.CanAsk(stdio, tty) {
 		d.hosts = d.asker
 	}
-	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil))
+	// What is to be learned is tried, whatever its text says.
+	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil || f.learn != nil))
 	return d, nil
 }
 
@@ -87,6 +89,9 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	if f.log != nil && way != nil {
 		way.Record = f.log.connection
 	}
+	if f.learn != nil && way != nil {
+		way.Record = f.learn.watch(way.Record)
+	}
 	gate := func() error { return f.log.start(f.command, p, "sandbox") }
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
@@ -122,6 +127,12 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	}
 	if res.Reason != "" {
 		warn("%s%s", res.Reason, notFoundHint(f, args[0], res.Code))
+		return res.Code
+	}
+	if f.learn != nil {
+		if err := f.learned(args, res); err != nil {
+			return fail(fmt.Errorf("learn: %w", err))
+		}
 	}
 	return res.Code
 }

@@ -31,6 +31,7 @@ func commands() []command {
 		{"run", "[flags] -- CMD [ARG…]", "run one command in the sandbox", runCommand},
 		{"wrap", "[flags] -- AGENT [ARG…]", "run a coding agent in a session of its own", wrapCommand},
 		{"watch", "[flags] -- CMD [ARG…]", "run it again whenever files change", watchCommand},
+		{"learn", "[flags] -- CMD [ARG…]", "run it, and propose the settings that it lacks", learnCommand},
 		{"check", "[flags] ACTION OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"policy", "[flags]", "print what a run may do, and which file says so", policyCommand},
 		{"config", "[show|path|check|keys]", "print the settings that hold and where they come from", configCommand},

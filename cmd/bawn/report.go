@@ -18,13 +18,15 @@ import (
 
 // denial is one thing that was denied, as --report has it (docs/log.md).
 type denial struct {
-	Kind    string `json:"kind"` // run, write, connect or resolve
+	Kind    string `json:"kind"` // run, read, write, connect or resolve
 	Target  string `json:"target"`
 	Command string `json:"command,omitempty"` // who was denied first
 	PID     int    `json:"pid,omitempty"`     // of the sandbox for a write, else of the host
 	Count   int    `json:"count"`
 	Rule    rule   `json:"rule"`
 	Lift    string `json:"lift,omitempty"` // what would allow it
+	// From is text if only the command's error text tells of it (session.Hinted).
+	From string `json:"from,omitempty"`
 }
 
 type rule struct {
@@ -43,7 +45,11 @@ func denialsOf(res session.Result) []denial {
 		if target == "" {
 			target = d.String()
 		}
-		out = append(out, denial{d.Kind(), policy.Redact(target), d.Command, d.PID, d.Count, ruleOf(d.Rule), lift(d.Rule.Lift)})
+		from := ""
+		if d.FromText {
+			from = "text"
+		}
+		out = append(out, denial{d.Kind(), policy.Redact(target), d.Command, d.PID, d.Count, ruleOf(d.Rule), lift(d.Rule.Lift), from})
 	}
 	return out
 }
@@ -66,6 +72,8 @@ type reportTo struct {
 	path   string
 	fd     *os.File
 	policy policy.Policy
+	// anyLink: sandboxed commands may have made a link in whatever folder.
+	anyLink bool
 }
 
 func parseReport(v string) (*reportTo, error) {
@@ -115,7 +123,7 @@ func (t *reportTo) open() (*os.File, error) {
 		return fail(err)
 	}
 	writes := func(path string) bool { return t.policy.Decide(policy.Write{Path: path}).Verdict != policy.Deny }
-	if t.policy.Sandboxed() && writes(t.path) && !writes(real) {
+	if t.policy.Sandboxed() && real != t.path && (t.anyLink || writes(t.path)) && !writes(real) {
 		return nil, &policy.RefusedError{
 			What: fmt.Sprintf("--report %q", t.path), Why: fmt.Sprintf("links in a folder that sandboxed commands write lead it to %q", real), Lift: "name that file itself",
 		}

@@ -43,6 +43,7 @@ type runFlags struct {
 	headless    bool                         // a session that nobody sees
 	terminal    *approval.TTY                // where questions are asked, once it is known
 	report      *reportTo                    // nil: nowhere
+	learn       *learning                    // nil: this is no bawn learn
 	log         *recorder
 }
 
@@ -200,15 +201,20 @@ func runCommand(args []string) int {
 	case err != nil:
 		return usageError("run", err)
 	}
+	return runGiven("run", f, rest)
+}
+
+// runGiven runs the command that is left of the arguments of run or learn.
+func runGiven(name string, f *runFlags, rest []string) int {
 	f.command = session.Command{Args: rest, Text: f.shell, IsText: f.hasShell}
 	if f.hasShell {
 		rest = append(shellArgs(f.shell), rest...)
 	}
 	if len(rest) == 0 {
-		return usageError("run", errors.New("no command given: bawn run [flags] -- CMD [ARG…]"))
+		return usageError(name, fmt.Errorf("no command given: bawn %s [flags] -- CMD [ARG…]", name))
 	}
 	if rest[0] == "" {
-		return usageError("run", errors.New("the command's name is empty"))
+		return usageError(name, errors.New("the command's name is empty"))
 	}
 	return runArgs(f, rest)
 }

@@ -341,7 +341,8 @@ func (s *screenOf) Attach(_ int, master *os.File) error {
 	return nil
 }
 
-func (s *screenOf) Drain(int) { <-s.done }
+func (s *screenOf) Drain(int)       { <-s.done }
+func (s *screenOf) Tail(int) []byte { return nil }
 
 // A foreground command has a terminal of its own, in a sandbox and outside.
 func TestForegroundTerminalOfASession(t *testing.T) {

@@ -37,11 +37,16 @@ func watchCommand(args []string) int {
 		return fail(err)
 	}
 	defer w.Close()
-	run := slices.Concat([]string{"run"}, flagWords(args, rest), []string{"--no-egress", "--"}, rest)
-	return watchLoop(w, f, root, run)
+	flags := flagWords(args, rest)
+	var extra []*os.File
+	if f.report != nil && f.report.fd != nil { // the number is this process's
+		flags, extra = append(withoutFlag(flags, f.specs(), "--report"), "--report", "fd:3"), []*os.File{f.report.fd}
+	}
+	run := slices.Concat([]string{"run"}, flags, []string{"--no-egress", "--"}, rest)
+	return watchLoop(w, f, root, run, extra)
 }
 
-func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string) int {
+func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string, extra []*os.File) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	say := func(format string, a ...any) {
@@ -51,7 +56,7 @@ func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string) int {
 	}
 	for first := true; ; first = false {
 		start := time.Now()
-		code, stop, err := watchOnce(run, signals)
+		code, stop, err := watchOnce(run, extra, signals)
 		switch {
 		case err != nil:
 			return fail(err)
@@ -74,15 +79,15 @@ func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string) int {
 	}
 }
 
-// watchOnce runs the command. stop is a signal that ended this process's wish
+// watchOnce runs the command, which has the extra files from descriptor 3 on. stop is a signal that ended this process's wish
 // to go on; the command has had it too.
-func watchOnce(run []string, signals <-chan os.Signal) (code int, stop os.Signal, err error) {
+func watchOnce(run []string, extra []*os.File, signals <-chan os.Signal) (code int, stop os.Signal, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, nil, err
 	}
 	cmd := exec.Command(self, run...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, extra
 	if err := cmd.Start(); err != nil {
 		return 0, nil, fmt.Errorf("run the command: %w", err)
 	}

@@ -96,16 +96,13 @@ func (f *runFlags) standFor(args []string) int {
 		p, err = s.Stand(session.Start{Args: args, Preset: true}, session.Client{Stdio: stdio, TTY: tty, Environ: hostEnv(f), Tier: policy.Open, Notice: f.notice})
 		return p, err
 	})
-	if err == nil {
-		res.Denials = p.Denials
-	}
 	if e := end(); err == nil && e != nil {
 		err = e
 	}
 	if err != nil {
 		return fail(err)
 	}
-	return f.followed(res)
+	return f.followed(res, p.Ended)
 }
 
 // agentOf is the preset of the agent that the session is for; nil for none.

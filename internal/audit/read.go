@@ -99,17 +99,14 @@ func Last(state string, f Filter, n int) (out []Record, err error) {
 
 // LastLines returns them as they are written, without line ends.
 func LastLines(state string, f Filter, n int) (lines [][]byte, err error) {
-	oldest := 0 // lines is a ring
+	if n > 0 {
+		return newest(state, f, n)
+	}
 	_, err = scan(state, f, position{}, func(line []byte) bool {
-		if n == 0 || len(lines) < n {
-			lines = append(lines, bytes.Clone(line))
-			return true
-		}
-		lines[oldest] = append(lines[oldest][:0], line...)
-		oldest = (oldest + 1) % n
+		lines = append(lines, bytes.Clone(line))
 		return true
 	})
-	return append(lines[oldest:], lines[:oldest]...), err
+	return lines, err
 }
 
 // position is how far a log has been read.
@@ -131,10 +128,8 @@ func scan(state string, f Filter, from position, yield func(line []byte) bool) (
 	if err != nil {
 		return from, err
 	}
-	s := scanner{Filter: f, needles: f.needles(), since: f.Since.UTC().AppendFormat(nil, timeFormat), yield: yield}
-	if f.Since.IsZero() {
-		s.since = nil
-	}
+	s := newScanner(f)
+	s.yield = yield
 	for i, n := range files {
 		if n < from.file || i+1 < len(files) && s.before(dir, files[i+1]) {
 			continue
@@ -156,6 +151,14 @@ type scanner struct {
 	needles [][]byte
 	since   []byte // as lines have it, which sorts as time does
 	yield   func([]byte) bool
+}
+
+func newScanner(f Filter) scanner {
+	s := scanner{Filter: f, needles: f.needles()}
+	if !f.Since.IsZero() {
+		s.since = f.Since.UTC().AppendFormat(nil, timeFormat)
+	}
+	return s
 }
 
 // before reports whether a file begins before what is wanted, and so the one

@@ -41,6 +41,9 @@ type Options struct {
 	Workspace string
 	// Flags are the settings of the command line.
 	Flags []Flag
+	// UserFile, if it is not nil, is read in place of the user's config.toml:
+	// what that would mean before it is written.
+	UserFile []byte
 	// Trusted says whether a person has trusted this content of the project's
 	// file; nil trusts none. An error refuses the run.
 	Trusted func(workspace string, content []byte) (bool, error)
@@ -204,6 +207,9 @@ func (l *layers) user(o Options, path string, sc func(Layer) scope) error {
 		return nil
 	}
 	d, err := openOwned(path, os.Geteuid(), "your")
+	if err == nil && d == nil && o.UserFile != nil {
+		return l.userText(o.UserFile, path, sc(User))
+	}
 	if d == nil || err != nil {
 		return err
 	}
@@ -222,6 +228,12 @@ func (l *layers) user(o Options, path string, sc func(Layer) scope) error {
 		name  string
 		layer Layer
 	}{{fileName, User}, {allowedName, Saved}} {
+		if f.layer == User && o.UserFile != nil {
+			if err := l.userText(o.UserFile, path, sc(User)); err != nil {
+				return err
+			}
+			continue
+		}
 		v, err := l.file(d, path, f.name, os.Geteuid(), sc(f.layer))
 		if err != nil {
 			return err
@@ -230,6 +242,16 @@ func (l *layers) user(o Options, path string, sc func(Layer) scope) error {
 			l.weak = append(l.weak, *v)
 		}
 	}
+	return nil
+}
+
+// userText reads what the user's file is to say.
+func (l *layers) userText(data []byte, dir string, sc scope) error {
+	v, err := parseFile(sc, filepath.Join(dir, fileName), data)
+	if err != nil {
+		return err
+	}
+	l.weak = append(l.weak, v)
 	return nil
 }
 

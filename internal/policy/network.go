@@ -415,28 +415,61 @@ func (r *netRule) opened() Decision {
 func internalDenial(c Connect, dialled Host, class AddrClass) Decision {
 	row := addrClasses[class]
 	text := dialled.String() + " is " + row.what
+	what := "it"
 	if c.Host != dialled {
 		text = c.Host.String() + " leads to " + dialled.String() + ", " + row.what
 	}
+	key, entry := opener(c, dialled, class)
+	if key == "allowed_domains" && !itself(c.Host, class) {
+		what = "the address"
+	}
+	lift := ""
+	if key != "" {
+		lift = openFlags[key] + " " + entry + " or " + key + " in " + UserFile + " allows " + what
+	}
+	return deny("address:"+row.id, text, lift)
+}
+
+var openFlags = map[string]string{"allowed_local_ports": "--allow-local-port", "allowed_domains": "--allow-domain", "allow_private": "--allow-private"}
+
+// itself reports whether a host says itself that it leads to such an address.
+func itself(h Host, class AddrClass) bool {
+	_, literal := h.Addr()
+	return literal || classOfHost(h) == class
+}
+
+// opener is the key of [sandbox], and the narrowest entry, that opens an
+// internal address; "" if nothing does.
+func opener(c Connect, dialled Host, class AddrClass) (key, entry string) {
 	host, port := c.Host.bracketed(), "PORT"
 	if c.Port != 0 {
 		port = strconv.Itoa(int(c.Port))
 	}
-	_, literal := c.Host.Addr()
-	itself := literal || classOfHost(c.Host) == class
-	lift := ""
-	switch {
-	case row.open == openNever:
-	case itself && isLocal(dialled):
-		lift = "--allow-local-port " + port + " or allowed_local_ports in " + UserFile + " allows it"
-	case itself:
-		lift = "--allow-domain " + host + ":" + port + " or allowed_domains in " + UserFile + " allows it"
-	case row.open == openPort:
-		lift = "--allow-private " + host + ":" + port + " or allow_private in " + UserFile + " allows it"
-	case row.open == openName:
-		lift = "--allow-private " + host + " or allow_private in " + UserFile + " allows it"
-	default:
-		lift = "--allow-domain " + dialled.bracketed() + ":" + port + " or allowed_domains in " + UserFile + " allows the address"
+	switch open := class.opening(); {
+	case open == openNever:
+		return "", ""
+	case itself(c.Host, class) && isLocal(dialled):
+		return "allowed_local_ports", port
+	case itself(c.Host, class):
+		return "allowed_domains", host + ":" + port
+	case open == openPort:
+		return "allow_private", host + ":" + port
+	case open == openName:
+		return "allow_private", host
 	}
-	return deny("address:"+row.id, text, lift)
+	return "allowed_domains", dialled.bracketed() + ":" + port
+}
+
+// Opener is the setting that would open the internal address for which a
+// connection was refused with this rule: a key of [sandbox] and its narrowest
+// entry. It is "" if nothing opens it, if the entry would be an address that the
+// rule does not give, or if the rule is another.
+func Opener(c Connect, r Rule) (key, entry string) {
+	id, ok := strings.CutPrefix(r.ID, "address:")
+	for class := range addrClasses {
+		if class := AddrClass(class); ok && addrClasses[class].id == id && c.Port != 0 && (itself(c.Host, class) || class.opening() != openLiteral) {
+			return opener(c, c.Host, class)
+		}
+	}
+	return "", ""
 }

@@ -13,6 +13,7 @@ import (
 // happened.
 type Denial struct {
 	Path  string // a name that was refused, or "" and a host
+	Read  bool   // it was to be read; else to be written
 	Host  string
 	Port  uint16 // 0 if only the name was asked for
 	Rule  policy.Rule
@@ -21,11 +22,16 @@ type Denial struct {
 	// is the host's for a host, and the sandbox's for a path.
 	PID     int
 	Command string
+	// FromText: bawn did not see it happen. The error text of the command tells
+	// of it, and the policy denies it; see Hinted.
+	FromText bool
 }
 
-// Kind is the action that was denied: audit.Write, Connect or Resolve.
+// Kind is the action that was denied: audit.Write, Connect, Resolve or, by a hint, Read.
 func (d Denial) Kind() string {
 	switch {
+	case d.Read:
+		return audit.Read
 	case d.Path != "":
 		return audit.Write
 	case d.Port != 0:

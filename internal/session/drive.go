@@ -15,6 +15,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/session/hint"
 	"bawn/internal/shell/plain"
 )
 
@@ -299,7 +300,7 @@ func (t *task) steer(p sandbox.Process, ev sandbox.Event) error {
 		t.shown()
 	}
 	if t.client != nil {
-		t.client.Event(ev, nil)
+		t.client.Event(ev, Ended{})
 		return nil
 	}
 	switch ev.Kind {
@@ -348,7 +349,11 @@ func (t *task) end(code int, reason string) {
 	s := t.s
 	s.mu.Lock()
 	t.over, t.info.Code, t.info.Reason = true, code, reason
+	denied := t.info.Denied // without hints: they are no decisions
 	s.mu.Unlock()
+	if t.began && code != 0 && reason == "" {
+		t.hinted() // whoever sees the end sees them
+	}
 	if t.began {
 		t.report(code)
 	}
@@ -357,7 +362,6 @@ func (t *task) end(code int, reason string) {
 	}
 	s.mu.Lock()
 	t.info.Ended = time.Now()
-	denied := t.info.Denied
 	s.forget()
 	s.mu.Unlock()
 	if t.began {
@@ -368,8 +372,12 @@ func (t *task) end(code int, reason string) {
 		if reason != "" {
 			ev = sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: reason}
 		}
-		list, _ := t.denied.list()
-		t.client.Event(ev, list)
+		var end Ended
+		end.Denials, end.More = t.denied.list()
+		for _, e := range t.names.watched {
+			end.Written = append(end.Written, e.Path)
+		}
+		t.client.Event(ev, end)
 		// Megabytes that the client chose, and that nobody needs any more.
 		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
 	}
@@ -400,6 +408,24 @@ func (t *task) leave(code int) {
 	s.again(t)
 	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress {
 		s.offerOutside(t)
+	}
+}
+
+// hinted notes what only the error text of the command tells of, where the
+// session has that.
+func (t *task) hinted() {
+	var text []byte
+	if t.start.Terminal == nil {
+		text, _ = t.out.tail(hint.MaxText)
+	} else {
+		text = t.start.Terminal.Tail(t.info.ID)
+	}
+	if len(text) == 0 || !t.policy.Sandboxed() || t.start.outside {
+		return
+	}
+	known, _ := t.denied.list()
+	for _, d := range Hinted(text, t.s.answered(t.policy), t.s.ask != nil, known) {
+		t.s.deny(t.info.ID, d)
 	}
 }
 

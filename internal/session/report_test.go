@@ -86,7 +86,7 @@ func TestF3_EndOfACommandIsTold(t *testing.T) {
 		told(&here, "could not reach b.test:443"+missed)
 
 		var there []string
-		client := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}, Notice: func(l string) { there = append(there, l) }}
+		client := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}, Notice: func(l string) { there = append(there, l) }}
 		for range 2 {
 			ends(1, &client, "Makefile", "host a.test:443")
 			told(&there, wrote+"Makefile", "could not reach a.test:443"+missed)

@@ -112,6 +112,9 @@ func run(ctx context.Context, o Options) (sandbox.Process, Result, error) {
 	res.Denials, res.MoreDenials = r.net.denials()
 	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
+	if res.Code != 0 && err == nil {
+		res.Denials = append(res.Denials, Hinted(r.tty.wrote(), o.Policy, o.Ask != nil, res.Denials)...)
+	}
 	res.Watched, res.Lost = r.names.watched, r.lost
 	return p, res, err
 }

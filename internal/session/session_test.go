@@ -528,7 +528,7 @@ func TestC5_AgainIsForTheScreen(t *testing.T) {
 func TestClientIsNeverOutside(t *testing.T) {
 	b := &stub{}
 	s := open(t, testSetup(t, b))
-	if _, err := s.Serve(Start{Text: "x", Kind: Attached, outside: true}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+	if _, err := s.Serve(Start{Text: "x", Kind: Attached, outside: true}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}}); err != nil {
 		t.Fatal(err)
 	}
 	b.awaitStarts(t, 1)
@@ -556,7 +556,7 @@ func TestQuestionsEndWithTheirCommand(t *testing.T) {
 					id := 0
 					if c.foreign {
 						var err error
-						if id, err = s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+						if id, err = s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}}); err != nil {
 							t.Fatal(err)
 						}
 					} else {
@@ -674,7 +674,7 @@ func TestC5_OutsideIsNotOffered(t *testing.T) {
 				if c.Kind == Background {
 					_, err = s.Start(c)
 				} else {
-					_, err = s.Serve(c, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}})
+					_, err = s.Serve(c, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -722,7 +722,7 @@ func TestC1_CommandQuestions(t *testing.T) {
 	s := open(t, testSetup(t, b))
 	inner := func(text string) {
 		t.Helper()
-		if _, err := s.Serve(Start{Text: text, Kind: Inner}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+		if _, err := s.Serve(Start{Text: text, Kind: Inner}, Client{Stdio: nullStdio(t), Tier: policy.Guarded, Event: func(sandbox.Event, Ended) {}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -788,7 +788,7 @@ func TestClientsTier(t *testing.T) {
 		setup := testSetup(t, b)
 		setup.Tier = c.session
 		s := open(t, setup)
-		if _, err := s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: c.asked, Event: func(sandbox.Event, []Denial) {}}); err != nil {
+		if _, err := s.Serve(Start{Text: "x", Kind: Attached}, Client{Stdio: nullStdio(t), Tier: c.asked, Event: func(sandbox.Event, Ended) {}}); err != nil {
 			t.Fatal(err)
 		}
 		b.awaitStarts(t, 1)
@@ -803,7 +803,7 @@ func TestClientsCommandIsForgotten(t *testing.T) {
 	b := &stub{}
 	s := open(t, testSetup(t, b))
 	words := []string{"x", strings.Repeat("é", 1<<20)}
-	c := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Environ: words, Event: func(sandbox.Event, []Denial) {}}
+	c := Client{Stdio: nullStdio(t), Tier: policy.Guarded, Environ: words, Event: func(sandbox.Event, Ended) {}}
 	if _, err := s.Serve(Start{Args: words, Kind: Attached}, c); err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 // its own streams, without a screen.
 func (s *Session) Stand(c Start, client Client) (*Standing, error) {
 	st := &Standing{s: s, events: make(chan sandbox.Event, 8), gone: make(chan struct{})}
-	client.Event = func(ev sandbox.Event, denied []Denial) {
+	client.Event = func(ev sandbox.Event, end Ended) {
 		if ev.Kind == sandbox.EventExited || ev.Kind == sandbox.EventFailed {
-			st.Denials = denied
+			st.Ended = end
 		}
 		select {
 		case st.events <- ev:
@@ -37,8 +37,7 @@ func (s *Session) Stand(c Start, client Client) (*Standing, error) {
 
 // Standing is a sandbox.Process for a command of a session in this process.
 type Standing struct {
-	// Denials are what was refused, once it has ended.
-	Denials []Denial
+	Ended Ended // what there is to tell of it, once it has ended
 
 	s      *Session
 	id     int

@@ -131,4 +131,6 @@ type Terminal interface {
 	Attach(task int, master *os.File) error
 	// Drain waits until all that the command wrote has been shown.
 	Drain(task int)
+	// Tail is, after Drain, the end of what it wrote: at most hint.MaxText bytes.
+	Tail(task int) []byte
 }

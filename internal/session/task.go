@@ -40,12 +40,19 @@ type Client struct {
 	Tier policy.Tier
 	// Event is told what happens: EventTTY, whose file is the client's to
 	// close, EventStarted, EventStopped, and at the end EventExited or
-	// EventFailed, with what was denied.
-	Event func(sandbox.Event, []Denial)
+	// EventFailed, with what came of it.
+	Event func(sandbox.Event, Ended)
 	// Notice tells the client's person what they do not get.
 	Notice func(line string)
 
 	person bool // its standard error is a terminal
+}
+
+// Ended is what a command did, besides how it ended.
+type Ended struct {
+	Denials []Denial
+	More    int      // denials that are only counted
+	Written []string // names that run code outside later
 }
 
 // task is one command of a session. info is guarded by the session's mu.

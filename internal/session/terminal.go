@@ -12,6 +12,7 @@ import (
 
 	"bawn/internal/approval"
 	"bawn/internal/sandbox"
+	"bawn/internal/session/hint"
 	"bawn/internal/tty"
 )
 
@@ -31,6 +32,8 @@ type terminal struct {
 	isRaw  bool
 	closed bool
 	lent   bool // a question has the terminal
+
+	tail hint.Tail // of what the command wrote, once drained is closed
 
 	// screen is held while something is written to the caller's terminal, and
 	// while it is lent: what the command writes meanwhile waits.
@@ -110,6 +113,7 @@ func (t *terminal) output() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.master.Read(buf)
+		_, _ = t.tail.Write(buf[:n])
 		if n > 0 && t.show(buf[:n]) != nil {
 			_ = t.master.Close()
 			return
@@ -117,6 +121,19 @@ func (t *terminal) output() {
 		if err != nil {
 			return // EIO: every slave is closed
 		}
+	}
+}
+
+// wrote is the end of what the command wrote, nil while it may write more.
+func (t *terminal) wrote() []byte {
+	if t == nil {
+		return nil
+	}
+	select {
+	case <-t.drained:
+		return t.tail.Bytes()
+	default:
+		return nil
 	}
 }
 

@@ -53,7 +53,10 @@ func (v *deniedView) lines(w, h int) []string {
 			times = fmt.Sprintf("%s%d", l.glyph("×", "x"), d.Count)
 		}
 		what := "host"
-		if d.Path != "" {
+		switch {
+		case d.Read:
+			what = "read"
+		case d.Path != "":
 			what = "file"
 		}
 		out = append(out, v.list.row(l, i, what+"  "+l.fill(l.safe(d.String()), max(4, w-15))+fmt.Sprintf(" %6s", times), w))
@@ -69,7 +72,7 @@ func (v *deniedView) details(d session.Denial, w, h int) []string {
 	l := v.o.Look
 	out := []string{l.as(faint, strings.Repeat(l.glyph("─", "-"), w))}
 	for _, f := range [...][2]string{
-		{"why", d.Rule.Text}, {"rule", d.Rule.ID + " (" + d.Rule.Origin.String() + ")"}, {"lift", d.Rule.Lift}, {"who", who(d.PID, d.Command)},
+		{"why", why(d)}, {"rule", d.Rule.ID + " (" + d.Rule.Origin.String() + ")"}, {"lift", d.Rule.Lift}, {"who", who(d.PID, d.Command)},
 	} {
 		if f[1] == "" {
 			continue
@@ -82,6 +85,14 @@ func (v *deniedView) details(d session.Denial, w, h int) []string {
 		}
 	}
 	return out[:min(len(out), h)]
+}
+
+// why is the reason, and how bawn knows, if it did not see it happen.
+func why(d session.Denial) string {
+	if d.FromText {
+		return d.Rule.Text + " (told by the command's error text)"
+	}
+	return d.Rule.Text
 }
 
 func who(pid int, command string) string {

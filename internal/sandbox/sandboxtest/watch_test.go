@@ -3,7 +3,9 @@
 package sandboxtest
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,4 +85,37 @@ func TestWatchRefused(t *testing.T) {
 			t.Errorf("%q: exit %d, %q", args, r.Code, r.Stderr)
 		}
 	}
+}
+
+// --report with a descriptor gets one object of each run, though that is
+// another process, whose numbers are its own.
+func TestWatchReport(t *testing.T) {
+	b := New(t, "native")
+	Write(t, b.Workspace+"/in", "one\n")
+	file := filepath.Dir(b.Workspace) + "/reports"
+	cmd := exec.Command("sh", "-c", `exec 7>"$1"; shift; exec "$0" "$@" 2>&1`, binary, file, "watch", "--report", "fd:7", "-q", "--", "sh", "-c", `cat in; mkdir .bawn; exit 3`)
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	r := begin(t, cmd)
+	r.expect(t, "one")
+	lines := func(n int) []string {
+		var list []string
+		until(t, "a report", func() bool {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = strings.SplitAfter(string(data), "\n")
+			return len(list) > n
+		})
+		return list
+	}
+	lines(1)
+	Write(t, b.Workspace+"/in", "two\n")
+	for _, line := range lines(2)[:2] {
+		if got := parseReport(t, line); got.Code == nil || *got.Code != 3 || len(got.Denials) != 1 || got.Denials[0].Target != b.Workspace+"/.bawn" {
+			t.Errorf("%s", line)
+		}
+	}
+	r.signal(t, syscall.SIGINT)
+	r.code(t)
 }

@@ -96,8 +96,8 @@ type Process struct {
 	Session string
 	// Notice is told what a person does not get.
 	Notice func(line string)
-	// Denials are what was refused, once it has ended.
-	Denials []session.Denial
+	// Ended is what came of it, once it has ended.
+	Ended session.Ended
 
 	w *wire
 }
@@ -190,7 +190,7 @@ func (p *Process) read() (sandbox.Event, error) {
 			if err != nil {
 				return sandbox.Event{}, err
 			}
-			p.Denials = x.denied
+			p.Ended = x.Ended
 			return x.event(), nil
 		}
 		return sandbox.Event{}, errMessage

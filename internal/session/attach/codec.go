@@ -45,7 +45,7 @@ const (
 	msgStarted = 'b'
 	msgStopped = 'p' // by a signal
 	msgNotice  = 'n'
-	msgEnded   = 'e' // code, reason, denials
+	msgEnded   = 'e' // code, reason, what came of it
 )
 
 var errMessage = errors.New("malformed message")
@@ -158,20 +158,21 @@ func decodeRequest(data []byte) (Request, error) {
 	return r, nil
 }
 
-// ending is how a command ended, and what was denied to it.
+// ending is how a command ended, and what came of it.
 type ending struct {
 	code   int
 	reason string
-	denied []session.Denial
+	session.Ended
 }
 
 func (x ending) encode() []byte {
 	var e encoder
 	e.num(x.code)
 	e.text(x.reason)
-	n := len(x.denied)
-	e.num(n)
-	for _, d := range x.denied {
+	e.num(x.More)
+	e.list(x.Written)
+	e.num(len(x.Denials))
+	for _, d := range x.Denials {
 		e.text(d.Path)
 		e.text(d.Host)
 		e.num(int(d.Port))
@@ -191,13 +192,14 @@ func decodeEnding(data []byte) (ending, error) {
 	const many = 1 << 30
 	d := decoder{data: data}
 	x := ending{code: d.num(255), reason: d.text()}
+	x.More, x.Written = d.num(many), d.list()
 	for range d.num(maxItems) {
 		if d.bad {
 			break
 		}
 		one := session.Denial{Path: d.text(), Host: d.text(), Port: uint16(d.num(1<<16 - 1)), Count: d.num(many), PID: d.num(many), Command: d.text()}
 		one.Rule = policy.Rule{ID: d.text(), Text: d.text(), Lift: d.text(), Origin: policy.Origin{File: d.text(), Line: d.num(many)}}
-		x.denied = append(x.denied, one)
+		x.Denials = append(x.Denials, one)
 	}
 	return x, d.end()
 }

@@ -83,15 +83,16 @@ func TestRequestsThatAreNone(t *testing.T) {
 func TestEndingIsOneText(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := ending{code: rapid.IntRange(0, 255).Draw(rt, "code"), reason: word.Draw(rt, "reason")}
+		x.More, x.Written = rapid.IntRange(0, 99).Draw(rt, "more"), rapid.SliceOfN(word, 0, 3).Draw(rt, "written")
 		for range rapid.IntRange(0, 3).Draw(rt, "n") {
-			x.denied = append(x.denied, session.Denial{
+			x.Denials = append(x.Denials, session.Denial{
 				Path: word.Draw(rt, "path"), Host: word.Draw(rt, "host"), Port: rapid.Uint16().Draw(rt, "port"), Count: rapid.IntRange(0, 99).Draw(rt, "count"),
 				PID: rapid.IntRange(0, 1<<22).Draw(rt, "pid"), Command: word.Draw(rt, "command"),
 				Rule: policy.Rule{ID: word.Draw(rt, "id"), Text: word.Draw(rt, "text"), Lift: word.Draw(rt, "lift"), Origin: policy.Origin{File: word.Draw(rt, "file"), Line: rapid.IntRange(0, 99).Draw(rt, "line")}},
 			})
 		}
 		got, err := decodeEnding(x.encode())
-		if err != nil || got.code != x.code || got.reason != x.reason || !slices.Equal(got.denied, x.denied) {
+		if err != nil || got.code != x.code || got.reason != x.reason || !slices.Equal(got.Denials, x.Denials) || got.More != x.More || !slices.Equal(got.Written, x.Written) {
 			rt.Fatalf("%+v: %+v, %v", x, got, err)
 		}
 	})

@@ -185,7 +185,7 @@ func (d *Door) client(w *wire) {
 	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind, NoEgress: d.most.NoEgress}, session.Client{
 		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.most.Tier),
 		Notice: func(line string) { _ = w.send(msgNotice, []byte(line)) },
-		Event: func(ev sandbox.Event, denied []session.Denial) {
+		Event: func(ev sandbox.Event, end session.Ended) {
 			switch ev.Kind {
 			case sandbox.EventTTY:
 				_ = w.send(msgTTY, nil, ev.TTY)
@@ -196,9 +196,9 @@ func (d *Door) client(w *wire) {
 			case sandbox.EventStopped:
 				_ = w.send(msgStopped, []byte{byte(ev.Code)})
 			case sandbox.EventExited, sandbox.EventFailed:
-				body := ending{ev.Code, ev.Reason, denied}.encode()
+				body := ending{ev.Code, ev.Reason, end}.encode()
 				if len(body) >= maxFrame {
-					body = ending{ev.Code, ev.Reason, nil}.encode()
+					body = ending{ev.Code, ev.Reason, session.Ended{More: len(end.Denials) + end.More}}.encode()
 				}
 				_ = w.send(msgEnded, body)
 				close(ended)

@@ -19,7 +19,11 @@ type command struct {
 	keys    *queue
 	asked   atomic.Int64  // answers of the terminal that it waits for
 	drained chan struct{} // closed when all that it wrote is shown
+	tail    []byte        // the end of what it wrote, twice maxTail at most
 }
+
+// maxTail is how much is kept of what a command wrote, in bytes.
+const maxTail = 64 << 10
 
 // Attach shows what a command writes to its terminal, whose master this is,
 // and sends it what is typed, until the last slave is closed. The terminal
@@ -45,6 +49,7 @@ func (s *Screen) Attach(task int, master *os.File) error {
 	}
 	c := &command{task: task, master: master, keys: newQueue(), drained: make(chan struct{})}
 	s.cmd.Store(c)
+	s.last = c
 	s.start(func() { c.keys.drainTo(master) })
 	s.start(func() { s.output(c) })
 	return nil
@@ -57,6 +62,28 @@ func (s *Screen) Drain(task int) {
 	}
 }
 
+// Tail is the end of what the command wrote that had the screen last, if this
+// is the one.
+func (s *Screen) Tail(task int) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || s.last.task != task {
+		return nil
+	}
+	return s.last.end()
+}
+
+// end is what the caller may keep: nothing is written to it later.
+func (c *command) end() []byte { return append([]byte(nil), c.tail[max(0, len(c.tail)-maxTail):]...) }
+
+// keep adds to the tail. The caller holds the screen's mu.
+func (c *command) keep(b []byte) {
+	if len(c.tail)+len(b) > 2*maxTail {
+		c.tail = append(c.tail[:0], c.tail[max(0, len(c.tail)-maxTail):]...)
+	}
+	c.tail = append(c.tail, b...)
+}
+
 // output shows what a command writes, to its end.
 func (s *Screen) output(c *command) {
 	defer close(c.drained)
@@ -66,6 +93,7 @@ func (s *Screen) output(c *command) {
 		s.mu.Lock()
 		s.waitForPage()
 		if n > 0 {
+			c.keep(buf[:n])
 			s.show(c, buf[:n])
 		}
 		if err != nil { // EIO: every slave is closed

@@ -294,3 +294,21 @@ func (k *typedKeys) wait(t testing.TB, want ...string) {
 		}
 	}
 }
+
+// The end of what the last command wrote is kept, also what takes no space.
+func TestTail(t *testing.T) {
+	h := newHost(t, 60, 12)
+	s := h.open(Options{})
+	h.run(s, 7, "sh", "-c", "seq 100000; printf '\\033[31mlast\\033[m\\n'").end()
+	text := string(s.Tail(7))
+	if len(text) != maxTail || !strings.HasSuffix(text, "100000\r\n\x1b[31mlast\x1b[m\r\n") {
+		t.Errorf("%d bytes, %q", len(text), text[max(0, len(text)-60):])
+	}
+	if other := s.Tail(8); other != nil {
+		t.Errorf("another command's: %q", other)
+	}
+	h.run(s, 8, "true").end()
+	if text := s.Tail(8); len(text) != 0 {
+		t.Errorf("of a silent one: %q", text)
+	}
+}

@@ -25,6 +25,7 @@ type Screen struct {
 	saved *term.State // as the caller had it
 	keys  keyboard
 	cmd   atomic.Pointer[command] // nil while nothing is attached
+	last  *command                // that was attached last
 	rows  atomic.Int32            // of the command
 
 	typedAt atomic.Int64 // when the command was last typed to, in Unix nanoseconds

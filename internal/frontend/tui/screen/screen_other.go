@@ -24,3 +24,4 @@ func (*Screen) Suspend() (resume func())    { return func() {} }
 func (*Screen) Stop()                       {}
 func (*Screen) Attach(int, *os.File) error  { return ErrClosed }
 func (*Screen) Drain(int)                   {}
+func (*Screen) Tail(int) []byte             { return nil }

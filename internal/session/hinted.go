@@ -1,0 +1,35 @@
+//go:build unix
+
+package session
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session/hint"
+)
+
+// Hinted are the denials that only the error text of a command tells of, each
+// checked against the policy that it ran under; see package hint. text is the
+// end of what it wrote. known are those that bawn saw itself, which are not
+// told again. asks: a person may have allowed hosts meanwhile.
+func Hinted(text []byte, p policy.Policy, asks bool, known []Denial) []Denial {
+	var out []Denial
+	for _, h := range hint.Find(text, hint.Context{Policy: p, Asks: asks, Real: sandbox.RealPath, Outside: possibleOutside}) {
+		if slices.ContainsFunc(known, func(d Denial) bool { return d.Path == h.Path && d.Host == h.Host }) {
+			continue
+		}
+		out = append(out, Denial{Path: h.Path, Read: h.Path != "" && !h.Write, Host: h.Host, Port: h.Port, Rule: h.Rule, Count: 1, FromText: true})
+	}
+	return out
+}
+
+func possibleOutside(path string, write bool) bool {
+	if write {
+		return writableOutside(path)
+	}
+	return unix.Access(path, unix.R_OK) == nil
+}

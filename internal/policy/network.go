@@ -425,12 +425,21 @@ func internalDenial(c Connect, dialled Host, class AddrClass) Decision {
 	}
 	lift := ""
 	if key != "" {
-		lift = openFlags[key] + " " + entry + " or " + key + " in " + UserFile + " allows " + what
+		lift = openFlag(key) + " " + entry + " or " + key + " in " + UserFile + " allows " + what
 	}
 	return deny("address:"+row.id, text, lift)
 }
 
-var openFlags = map[string]string{"allowed_local_ports": "--allow-local-port", "allowed_domains": "--allow-domain", "allow_private": "--allow-private"}
+// openFlag is the flag that does for one run what an entry of the key does.
+func openFlag(key string) string {
+	switch key {
+	case "allowed_local_ports":
+		return "--allow-local-port"
+	case "allow_private":
+		return "--allow-private"
+	}
+	return "--allow-domain"
+}
 
 // itself reports whether a host says itself that it leads to such an address.
 func itself(h Host, class AddrClass) bool {

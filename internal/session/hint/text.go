@@ -114,20 +114,20 @@ func place(before, behind string, failed failure) string {
 }
 
 // quotes that open a name, and what closes it.
-var quotes = map[string]string{"'": "'", `"`: `"`, "`": "`", "‘": "’", "“": "”"}
+var quotes = [...]struct{ open, end string }{{"'", "'"}, {`"`, `"`}, {"`", "`"}, {"‘", "’"}, {"“", "”"}}
 
 // quoted returns the quoted absolute paths of a text.
 func quoted(s string) (out []string) {
 	for i := 0; i < len(s); {
 		next := i + 1
-		for open, end := range quotes {
-			body, ok := strings.CutPrefix(s[i:], open)
+		for _, q := range quotes {
+			body, ok := strings.CutPrefix(s[i:], q.open)
 			if !ok || !strings.HasPrefix(body, "/") {
 				continue
 			}
-			if n := strings.Index(body, end); n > 0 {
+			if n := strings.Index(body, q.end); n > 0 {
 				out = append(out, body[:n])
-				next = i + len(open) + n + len(end)
+				next = i + len(q.open) + n + len(q.end)
 			}
 		}
 		i = next

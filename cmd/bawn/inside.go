@@ -12,6 +12,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
+	"bawn/internal/shell/plain"
 )
 
 // decided is what becomes of one run, and what it was decided by.
@@ -34,7 +35,11 @@ func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decid
 	if d.asker, canAsk = f.asker(); canAsk && session.CanAsk(stdio, tty) {
 		d.hosts = d.asker
 	}
-	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil))
+	facts := f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil)
+	if f.stage { // outside the sandbox nothing would be staged
+		facts.Exceptions = plain.Exceptions{}
+	}
+	d.out, d.program = f.decide(facts)
 	return d, nil
 }
 
@@ -71,8 +76,13 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 			warn("in the sandbox: %s", out.Stays.Text)
 		}
 	}
+	st, err := f.beginStage(p, host)
+	if err != nil {
+		return fail(err)
+	}
 	if f.log != nil {
 		if err := f.log.start(f.command, p, "sandbox"); err != nil {
+			st.abandon()
 			return fail(err)
 		}
 		if way != nil {
@@ -81,7 +91,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	}
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
-		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: in.tty, Exchange: f.exchange},
+		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: in.tty, Exchange: f.exchange, Staged: st.layers()},
 		Backend:    in.backend,
 		Egress:     way,
 		Named:      f.log.named,
@@ -92,8 +102,10 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	})
 	f.log.end(res, err)
 	if err != nil {
+		st.abandon()
 		return fail(err)
 	}
+	st.end(f, res.Code)
 	f.tell(res, denialsOf(res), &res.Code)
 	printUnheld(res)
 	if !f.quiet {

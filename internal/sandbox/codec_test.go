@@ -40,7 +40,7 @@ func randomSpec(r *rand.Rand) Spec {
 			data += "\x00" + text() + "\x00"
 		}
 		s.Mounts = append(s.Mounts, Mount{
-			Op: Op(1 + r.IntN(int(OpLayer))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
+			Op: Op(1 + r.IntN(int(OpStaged))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
 			Write: r.IntN(2) == 0, Dir: r.IntN(2) == 0, Try: r.IntN(2) == 0, Lost: r.IntN(2) == 0, Kept: r.IntN(2) == 0,
 		})
 	}

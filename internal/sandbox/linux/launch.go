@@ -68,6 +68,9 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if !errors.As(err, &native) {
 		return p, err
 	}
+	if err := unstaged(spec.Mounts, native.Error()); err != nil {
+		return nil, err
+	}
 	p, err = startBwrap(spec, stdio)
 	if errors.As(err, &bwrap) {
 		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: bwrap.Error()}

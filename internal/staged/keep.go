@@ -100,17 +100,18 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 	}
 	defer j.close()
 	r.cleanTemp()
-	s, err := r.scan(j)
-	if err != nil {
-		return Outcome{}, err
-	}
-	k := keeper{r: r, j: j, o: o, out: Outcome{Left: s.Left}, links: map[linkKey]place{}, refused: map[place]int{}}
+	k := keeper{r: r, j: j, o: o, links: map[linkKey]place{}, refused: map[place]int{}}
 	defer k.close()
-	for ino, at := range s.links {
-		k.links[linkKey{at[0].root, ino}] = at[0]
-	}
 	if err := k.open(); err != nil {
 		return k.out, err
+	}
+	s, err := k.scan()
+	if err != nil {
+		return k.out, err
+	}
+	k.out.Left = s.Left
+	for ino, at := range s.links {
+		k.links[linkKey{at[0].root, ino}] = at[0]
 	}
 	if err := j.approve(s.approve); err != nil {
 		return k.out, err
@@ -131,6 +132,31 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 		return k.out, err
 	}
 	return k.out, k.settle()
+}
+
+// scan reads what there is to keep. Folders that their owner may not look into
+// are opened for the while, the outer ones first.
+func (k *keeper) scan() (*Scan, error) {
+	for {
+		s, err := k.r.scan(k.j)
+		if err != nil || len(s.closed) == 0 {
+			return s, err
+		}
+		if err := k.j.approve(s.approve); err != nil { // it moves their change times
+			return nil, err
+		}
+		for _, m := range s.closed {
+			fd, err := openIn(k.ws[m.root], m.rel, unix.O_PATH|unix.O_DIRECTORY, 0)
+			if err == nil {
+				err = unix.Chmod(fdPath(fd), m.mode|0o700)
+				unix.Close(fd)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k.r.PathOf(m.root, m.rel), err)
+			}
+			k.loose = append(k.loose, m)
+		}
+	}
 }
 
 type linkKey struct {

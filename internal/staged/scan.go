@@ -57,6 +57,7 @@ type Scan struct {
 
 	approve map[place]seen // what is approved with them (journal)
 	links   map[uint64][]place
+	closed  []folderMode // folders of the workspace that their owner may not look into
 }
 
 // scanner reads both trees.
@@ -144,10 +145,11 @@ func (s *scanner) top() error {
 	if err != nil {
 		return err
 	}
+	closed := s.isClosed(".", ws)
 	if mode&0o7777 != ws.Mode&0o7777 {
 		s.add(Change{Path: ".", Kind: Mode, Type: "folder", up: up, ws: ws, mode: mode})
 	}
-	return s.folder(".", true, false)
+	return s.folder(".", !closed, false)
 }
 
 func (s *scanner) add(c Change) {
@@ -337,6 +339,12 @@ func (s *scanner) directory(up, ws int, c Change, name string) (func() error, er
 	there := isDir(c.ws)
 	merged := !hides && hasOrigin(up, name)
 	switch {
+	case there && s.isClosed(c.Path, c.ws):
+		if c.mode != c.ws.Mode&0o7777 {
+			c.Kind = Mode
+			s.add(c)
+		}
+		there = false
 	case there:
 		fd, err := openDirIn(ws, name)
 		switch {
@@ -369,6 +377,16 @@ func (s *scanner) directory(up, ws int, c Change, name string) (func() error, er
 		s.add(c)
 	}
 	return func() error { return s.folder(c.Path, there, hides) }, nil
+}
+
+// isClosed reports whether the workspace's folder may not be looked into by its
+// owner, who may change that: a keep does (Keep), a look does not.
+func (s *scanner) isClosed(rel string, st *unix.Stat_t) bool {
+	if os.Geteuid() == 0 || int(st.Uid) != os.Geteuid() || st.Mode&0o500 == 0o500 {
+		return false
+	}
+	s.out.closed = append(s.out.closed, folderMode{place: place{s.root, rel}, mode: st.Mode & 0o7777})
+	return true
 }
 
 // delete adds the deletion of what the workspace has.
@@ -415,6 +433,9 @@ func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, 
 		return "", nil
 	}
 	s.out.approve[place{s.root, rel}] = seenOf(old)
+	if s.isClosed(rel, old) {
+		return "", nil
+	}
 	fd, err := openDirIn(ws, name)
 	if err != nil {
 		return "cannot be looked into: " + err.Error(), nil

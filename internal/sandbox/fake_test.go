@@ -169,7 +169,7 @@ func look(mounts []Mount, p string) view {
 				return viewHostRead
 			}
 			return under
-		case OpLayer:
+		case OpLayer, OpStaged:
 			return viewCopy
 		}
 		return viewNothing

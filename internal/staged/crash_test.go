@@ -15,12 +15,12 @@ import (
 // before and during make every kind of change that a keep knows.
 const (
 	before = `set -e
-mkdir -p kept/deep gone/deep again emptied
+mkdir -p kept/deep gone/deep again/in/deep emptied; echo old >again/in/deep/file
 echo old >changed; echo old >kept/deep/changed; echo old >gone/deep/file; ln gone/deep/file gone/second
 echo old >again/left; echo old >again/same; echo old >removed; echo old >becomes-folder; mkdir becomes-file; echo old >becomes-file/x
 ln -s old link; echo old >emptied/x; chmod 555 emptied; echo old >mode`
 	during = `set -e
-echo new >changed; echo new >>kept/deep/changed; rm -r gone; rm -r again; mkdir again; echo new >again/same; echo new >again/new
+echo new >changed; echo new >>kept/deep/changed; rm -r gone; rm -r again; mkdir -p again/in; echo new >again/in/new; echo new >again/same; echo new >again/new
 rm removed becomes-folder; mkdir becomes-folder; echo new >becomes-folder/y; rm -r becomes-file; echo new >becomes-file
 ln -sfn new link; chmod 755 emptied; rm emptied/x; echo new >emptied/y; chmod 555 emptied; chmod 600 mode
 mkdir -p fresh/a/b; echo new >fresh/a/b/c; echo one >fresh/one; ln fresh/one fresh/a/two; mkfifo fresh/fifo; chmod 700 fresh/a/b; chmod 500 fresh/a`

@@ -222,7 +222,7 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 		if len(s.out.Changes)+len(s.deleted) > maxChanges {
 			return fmt.Errorf("more than %d names", maxChanges)
 		}
-		sub, err := s.entry(up, ws, join(rel, name), name, stats[name])
+		sub, err := s.entry(up, ws, join(rel, name), name, stats[name], hides)
 		if err != nil {
 			return fmt.Errorf("%q: %w", join(rel, name), err)
 		}
@@ -260,8 +260,9 @@ func rank(name string, st *unix.Stat_t) int {
 	return 2
 }
 
-// entry judges one name; below reads the folder that it is, if it is one.
-func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t) (below func() error, err error) {
+// entry judges one name; below reads the folder that it is, if it is one. What
+// lies in a folder that hides all hides all too, and has no mark of its own.
+func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides bool) (below func() error, err error) {
 	var old *unix.Stat_t
 	if ws >= 0 {
 		if old, err = lstatAt(ws, name); err != nil && err != unix.ENOENT {
@@ -290,7 +291,7 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t) (below fu
 	}
 	switch kindOf(st) {
 	case unix.S_IFDIR:
-		return s.directory(up, ws, c, name)
+		return s.directory(up, ws, c, name, hides)
 	case unix.S_IFREG:
 		c.Type, c.Size = "file", st.Size
 		if s.sameFile(up, ws, name, &c) {
@@ -333,9 +334,9 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t) (below fu
 	return nil, nil
 }
 
-func (s *scanner) directory(up, ws int, c Change, name string) (func() error, error) {
+func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func() error, error) {
 	c.Type = "folder"
-	hides := opaque(up, name)
+	hides = hides || opaque(up, name)
 	there := isDir(c.ws)
 	merged := !hides && hasOrigin(up, name)
 	switch {

@@ -70,7 +70,7 @@ func TestProtectedInside(t *testing.T) {
 func TestProtectedOnKeep(t *testing.T) {
 	t.Parallel()
 	b := box(t)
-	shell(t, b.Workspace, "git init -q . && mkdir sub && git init -q sub && echo x >file")
+	shell(t, b.Workspace, "git init -q . && mkdir -p sub .cursor && git init -q sub && echo x >file && echo x >.cursor/mcp.json && echo x >gone")
 	b.Sh(t, "echo new >file").OK(t)
 	up := upper(t, b)
 	plant := map[string]string{
@@ -95,6 +95,12 @@ func TestProtectedOnKeep(t *testing.T) {
 	if err := unix.Mknod(up+"/.git/HEAD", unix.S_IFCHR, 0); err != nil { // HEAD removed: not protected
 		t.Fatal(err)
 	}
+	// Removals: of what a mount would hold in its place, and of what none would.
+	for _, name := range []string{".cursor", "gone"} {
+		if err := unix.Mknod(up+"/"+name, unix.S_IFCHR, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 	was := map[string]string{}
 	for name := range plant {
 		data, err := os.ReadFile(b.Workspace + "/" + name)
@@ -114,6 +120,9 @@ func TestProtectedOnKeep(t *testing.T) {
 		if got != was[name] && name != "bare/HEAD" {
 			t.Errorf("%s became %q", name, got)
 		}
+	}
+	if !exists(b.Workspace+"/.cursor/mcp.json") || exists(b.Workspace+"/gone") {
+		t.Error("not the right one of two files was removed")
 	}
 	if text(t, b.Workspace+"/file") != "new\n" || text(t, b.Workspace+"/sub/plain") != "harmless" || text(t, b.Workspace+"/.git/info/exclude") != "harmless" {
 		t.Error("what is not protected was not kept")
@@ -266,10 +275,10 @@ echo mine >made; echo mine >tree/new; echo mine >gone`)
 func TestKeepPart(t *testing.T) {
 	t.Parallel()
 	b := box(t)
-	shell(t, b.Workspace, "mkdir -p old/d; echo old >old/a; echo old >old/b; echo old >old/d/c")
-	b.Sh(t, "rm -r old; mkdir -p old new/deep/er; echo 1 >old/a; echo 1 >old/n; echo 1 >new/deep/er/f; echo 1 >new/deep/g; echo 1 >h").OK(t)
-	keep(t, b, "old/a", "new/deep/er").OK(t)
-	if got := strings.Join(names2(t, b.Workspace), " "); got != "new new/deep new/deep/er new/deep/er/f old old/a old/b old/d old/d/c" {
+	shell(t, b.Workspace, "echo old >was; mkdir -p old/d/e; echo old >old/d/e/f; echo old >old/a; echo old >old/b; echo old >old/d/c")
+	b.Sh(t, "rm -r old was; mkdir -p old/d/e was new/deep/er; echo 1 >was/x; echo 1 >was/y; echo 1 >old/d/e/g; echo 1 >old/a; echo 1 >old/n; echo 1 >new/deep/er/f; echo 1 >new/deep/g; echo 1 >h").OK(t)
+	keep(t, b, "old/a", "new/deep/er", "was/x").OK(t)
+	if got := strings.Join(names2(t, b.Workspace), " "); got != "new new/deep new/deep/er new/deep/er/f old old/a old/b old/d old/d/c old/d/e old/d/e/f was was/x" {
 		t.Errorf("after a part: %s", got)
 	}
 	if text(t, b.Workspace+"/old/a") != "1\n" {
@@ -277,8 +286,9 @@ func TestKeepPart(t *testing.T) {
 	}
 	// What comes into a folder that is there now is not the staged run's to remove.
 	write(t, b.Workspace+"/new/mine", "mine")
+	write(t, b.Workspace+"/was/mine", "mine")
 	keep(t, b).OK(t)
-	if got := strings.Join(names2(t, b.Workspace), " "); got != "h new new/deep new/deep/er new/deep/er/f new/deep/g new/mine old old/a old/n" {
+	if got := strings.Join(names2(t, b.Workspace), " "); got != "h new new/deep new/deep/er new/deep/er/f new/deep/g new/mine old old/a old/d old/d/e old/d/e/g old/n was was/mine was/x was/y" {
 		t.Errorf("after the rest: %s", got)
 	}
 	wantKept(t, keep(t, b), 125, "nothing is staged")

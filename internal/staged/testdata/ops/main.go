@@ -135,7 +135,7 @@ func copyTree(from, to string) error {
 	if err != nil {
 		return err
 	}
-	mode := uint32(st.Mode().Perm())
+	mode := st.Sys().(*syscall.Stat_t).Mode & 0o7777
 	switch st.Mode().Type() {
 	case fs.ModeSymlink:
 		text, err := os.Readlink(from)

@@ -107,6 +107,7 @@ var arrows = map[string][]string{
 	"bawn/internal/sandbox/linux/filter/internal": {"bawn/internal/sandbox/linux/filter/internal"},
 	"bawn/internal/sandbox/seatbelt":              {"bawn/internal/policy", "bawn/internal/sandbox"},
 	"bawn/internal/watch":                         {},
+	"bawn/internal/staged":                        {"bawn/internal/policy", "bawn/internal/config/disk"},
 	"bawn/packaging":                              {},
 	"bawn/internal/sandbox/sandboxtest":           {"bawn/internal"},
 	"bawn/internal/session": {

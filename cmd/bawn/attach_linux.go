@@ -28,6 +28,8 @@ func (f *runFlags) ownPolicy() string {
 		return "--allow-weaker"
 	case f.noEgress:
 		return "--no-egress"
+	case f.stage:
+		return "--stage"
 	case f.noPrompt:
 		return "--no-prompt"
 	}

@@ -105,6 +105,26 @@ Examples:
 Exit codes: the command's own; 125 bawn could not or would not run it, or could
 not change the file.
 `
+	case "keep":
+		return `
+Without an ID it is the newest staged run of this folder's workspace; the first
+few digits of an ID are enough. A PATH that looks like one is written ./PATH.
+What was changed in the workspace since the run began is not overwritten but
+listed, and stays staged.
+
+Examples:
+  bawn run --stage -- npm run codemod
+  bawn keep --diff
+  bawn keep src/ package.json
+  bawn keep --force src/app.js
+  bawn discard
+
+Exit codes: 0 all that was asked for is kept; 1 some of it is not; 125 an error.
+`
+	case "discard":
+		return `
+Exit codes: 0; 125 an error.
+`
 	case "check":
 		return `
 Examples:
@@ -227,6 +247,10 @@ func flagsOf(command string) []flagSpec {
 		return new(trustFlags).specs()
 	case "env":
 		return append(f.folderSpecs(), jsonFlag(&asJSON))
+	case "keep":
+		return new(keepFlags).specs()
+	case "discard":
+		return new(keepFlags).discardSpecs()
 	case "log":
 		return new(logFlags).specs()
 	case "doctor":

@@ -13,6 +13,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
+	"bawn/internal/shell/plain"
 )
 
 // decided is what becomes of one run, and what it was decided by.
@@ -36,7 +37,11 @@ func (f *runFlags) decideRun(s *settings, stdio sandbox.Stdio, tty bool) (*decid
 		d.hosts = d.asker
 	}
 	// What is to be learned is tried, whatever its text says.
-	d.out, d.program = f.decide(f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil || f.learn != nil))
+	facts := f.commandFacts(s.config, d.policy, canAsk, d.hosts != nil || f.learn != nil)
+	if f.stage { // outside the sandbox nothing would be staged
+		facts.Exceptions = plain.Exceptions{}
+	}
+	d.out, d.program = f.decide(facts)
 	return d, nil
 }
 
@@ -86,6 +91,10 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 			warn("in the sandbox: %s", out.Stays.Text)
 		}
 	}
+	st, err := f.beginStage(p, host)
+	if err != nil {
+		return fail(err)
+	}
 	if f.log != nil && way != nil {
 		way.Record = f.log.connection
 	}
@@ -95,7 +104,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	gate := func() error { return f.log.start(f.command, p, "sandbox") }
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
-		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: in.tty, Exchange: f.exchange},
+		Command:    sandbox.Command{Args: args, Environ: commandEnv(f), Dir: f.dir, TTY: in.tty, Exchange: f.exchange, Staged: st.layers()},
 		Backend:    in.backend(gate),
 		Egress:     way,
 		Named:      f.log.named,
@@ -106,8 +115,10 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Ended:      f.log.end,
 	})
 	if err != nil {
+		st.abandon()
 		return fail(err)
 	}
+	st.end(f, res.Code)
 	f.tell(res, denialsOf(res), &res.Code)
 	printUnheld(res)
 	if !f.quiet {

@@ -32,6 +32,8 @@ func commands() []command {
 		{"wrap", "[flags] -- AGENT [ARG…]", "run a coding agent in a session of its own", wrapCommand},
 		{"watch", "[flags] -- CMD [ARG…]", "run it again whenever files change", watchCommand},
 		{"learn", "[flags] -- CMD [ARG…]", "run it, and propose the settings that it lacks", learnCommand},
+		{"keep", "[flags] [ID] [PATH…]", "bring what a staged run wrote into the workspace", keepCommand},
+		{"discard", "[flags] [ID]", "throw away what a staged run wrote", discardCommand},
 		{"check", "[flags] ACTION OBJECT", "say what is allowed, and the rule behind it", checkCommand},
 		{"policy", "[flags]", "print what a run may do, and which file says so", policyCommand},
 		{"config", "[show|path|check|keys]", "print the settings that hold and where they come from", configCommand},

@@ -90,10 +90,15 @@ func recorderIn(log *audit.Log, tell func(line string)) *recorder {
 	if log == nil {
 		return nil
 	}
-	// Nobody must guess it: it only tells runs apart. Package crypto/rand would
-	// start the runtime's poller, with files of its own.
+	return &recorder{log: log, run: newRunID(), tell: tell}
+}
+
+// newRunID tells a run apart from others; that somebody guesses it does no
+// harm. Package crypto/rand would start the runtime's poller, with files of its
+// own.
+func newRunID() string {
 	id := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", time.Now().UnixNano(), os.Getpid(), runs.Add(1)))
-	return &recorder{log: log, run: hex.EncodeToString(id[:8]), tell: tell}
+	return hex.EncodeToString(id[:8])
 }
 
 var runs atomic.Int64 // of this process

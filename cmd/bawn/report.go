@@ -65,6 +65,7 @@ type report struct {
 	More    int      `json:"more,omitempty"`    // denials that are only counted
 	Written []string `json:"written,omitempty"` // names that run code outside later
 	Unheld  []string `json:"unheld,omitempty"`  // protected names that appeared or changed
+	Staged  string   `json:"staged,omitempty"`  // the id of what is staged
 }
 
 // reportTo is where the report goes: to a file, or a descriptor.
@@ -152,7 +153,7 @@ func (f *runFlags) tell(res session.Result, denials []denial, code *int) {
 	}
 	r := report{
 		Version: audit.Version, Run: f.log.id(), Command: policy.Redact(commandLine(f.command)), Code: code, Reason: res.Reason,
-		Denials: append([]denial{}, denials...), More: res.MoreDenials,
+		Denials: append([]denial{}, denials...), More: res.MoreDenials, Staged: f.staged,
 	}
 	for _, e := range res.Watched {
 		r.Written = append(r.Written, e.Path)

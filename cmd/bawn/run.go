@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"bawn/internal/approval"
 	"bawn/internal/config"
@@ -34,6 +35,9 @@ type runFlags struct {
 	noPrompt    bool
 	noTerminal  bool // an agent has the terminal: it could answer
 	noEgress    bool
+	stage       bool
+	staged      string                       // the id under which the run's changes are kept apart
+	begun       time.Time                    // when this process began to look at a staged run
 	plain       bool                         // of a session: lines of text
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given
@@ -85,6 +89,7 @@ func (f *runFlags) specs() []flagSpec {
 			return err
 		}},
 		flagSpec{name: "--no-egress", help: "no way to the network, not even to allowed hosts", on: func() { f.noEgress = true }},
+		flagSpec{name: "--stage", help: "keep what is written out of the workspace until\n'bawn keep' brings it there", on: func() { f.stage, f.begun = true, time.Now() }},
 		flagSpec{name: "--session", arg: "ID|none", help: "the session to run it in (default: the newest\nwhose workspace holds the folder)", set: func(v string) error {
 			f.session = v
 			if v == "" {
@@ -108,7 +113,7 @@ func (f *runFlags) sessionSpecs() []flagSpec {
 	var out []flagSpec
 	for _, s := range f.specs() {
 		switch s.name {
-		case "-c", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
+		case "-c", "--no-egress", "--session", "--report", "--profile", "--allow-weaker", "--stage": // of one command
 		default:
 			out = append(out, s)
 		}
@@ -300,6 +305,9 @@ func (f *runFlags) prepare(args []string) (*settings, error) {
 		return nil, err
 	}
 	if err := f.narrow(s, args); err != nil {
+		return nil, err
+	}
+	if err := f.checkStage(s); err != nil {
 		return nil, err
 	}
 	if s.tier() != policy.Open && nested() {

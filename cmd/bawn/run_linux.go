@@ -30,7 +30,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	stdio := standardStreams()
 	tty := session.OneTerminal(stdio)
 	decide := sync.OnceValues(func() (*decided, error) { return f.decideRun(s, stdio, tty) })
-	if x := s.config.Exceptions(); len(x.Exclude)+len(x.Hatches) > 0 {
+	if x := s.config.Exceptions(); len(x.Exclude)+len(x.Hatches) > 0 && !f.stage {
 		// What leaves does so before anything is prepared for a sandbox: it keeps
 		// all that bawn was started with.
 		d, err := decide()
@@ -51,7 +51,7 @@ func runSandboxed(f *runFlags, s *settings, args []string) int {
 	}
 	var early *linux.Early
 	if launcher != linux.Bwrap && !f.allowWeaker {
-		early = linux.Prepare(tty, stdio, len(s.config.Folders()), s.config.Caches() == policy.PrivateCaches)
+		early = linux.Prepare(tty, stdio, len(s.config.Folders()), f.stage || s.config.Caches() == policy.PrivateCaches)
 		defer early.Close()
 	}
 	stage.Prefault(640 << 10)

@@ -28,6 +28,9 @@ func watchCommand(args []string) int {
 	case len(rest) == 0 && !f.hasShell:
 		return usageError("watch", errors.New("no command given: bawn watch [flags] -- CMD [ARG…]"))
 	}
+	if f.stage {
+		return usageError("watch", errors.New("--stage is for one command: bawn run --stage -- CMD"))
+	}
 	root, err := sandbox.Workspace(f.workspace)
 	if err != nil {
 		return fail(err)

@@ -23,10 +23,13 @@ const (
 	Written    Kind = "written"    // a name was written that runs code outside later
 	Process    Kind = "process"    // a process of a run
 	Ended      Kind = "end"        // the command has ended, or did not start
+	Staged     Kind = "staged"     // what it wrote is kept apart; Target says how much
+	Kept       Kind = "keep"       // Target of that is about to be brought into the workspace, or was
+	Discarded  Kind = "discard"    // what was left of it is thrown away
 )
 
 // kinds are all there are: nothing else is written.
-var kinds = [...]Kind{Opened, Started, Decided, Connection, Written, Process, Ended}
+var kinds = [...]Kind{Opened, Started, Decided, Connection, Written, Process, Ended, Staged, Kept, Discarded}
 
 // Actions of decisions.
 const (

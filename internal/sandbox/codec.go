@@ -107,7 +107,7 @@ func UnmarshalSpec(b []byte) (Spec, error) {
 	n = d.num(len(d.rest))
 	s.Mounts = make([]Mount, 0, min(n, 4096))
 	for i := 0; i < n && !d.bad; i++ {
-		m := Mount{Op: Op(d.num(int(OpLayer)))}
+		m := Mount{Op: Op(d.num(int(OpStaged)))}
 		f := d.num(31)
 		m.Write, m.Dir, m.Try, m.Lost, m.Kept = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
 		m.Mode = uint32(d.num(0o7777))

@@ -40,7 +40,7 @@ func randomSpec(r *rand.Rand) Spec {
 			data += "\x00" + text() + "\x00"
 		}
 		s.Mounts = append(s.Mounts, Mount{
-			Op: Op(1 + r.IntN(int(OpLayer))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
+			Op: Op(1 + r.IntN(int(OpStaged))), Target: text(), Source: text(), Data: data, Mode: uint32(r.IntN(0o10000)),
 			Write: r.IntN(2) == 0, Dir: r.IntN(2) == 0, Try: r.IntN(2) == 0, Lost: r.IntN(2) == 0, Kept: r.IntN(2) == 0,
 		})
 	}
@@ -108,7 +108,7 @@ func TestUnmarshalIsStrict(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "|", "1", strings.Replace(good, "1|true", "01|true", 1), strings.Replace(good, "1|true", "+1|true", 1), strings.Replace(good, "1|true", "-1|true", 1),
-		strings.Replace(good, "1|true", "9999999999999999999|true", 1), strings.Replace(good, "/ws|0", "/ws|16", 1), strings.Replace(good, "|3|1|0|", "|14|1|0|", 1),
+		strings.Replace(good, "1|true", "9999999999999999999|true", 1), strings.Replace(good, "/ws|0", "/ws|16", 1), strings.Replace(good, "|3|1|0|", "|15|1|0|", 1),
 		strings.Replace(good, "|3|1|0|", "|3|32|0|", 1), strings.Replace(good, "|3|1|0|", "|3|1|4096|", 1), strings.Replace(good, "/a|/a|0", "/a|/a|1", 1),
 		strings.Replace(good, "/a|/a|0", "/a|/a|00", 1), good + "x|", good + "|",
 	} {

@@ -109,13 +109,13 @@ func mustPolicy(t *testing.T, c policy.Config) policy.Policy {
 func show(m Mount) string {
 	name := [...]string{
 		OpTmpfs: "tmpfs", OpSkeleton: "skeleton", OpBind: "bind", OpPin: "pin", OpDir: "dir", OpFile: "file",
-		OpSymlink: "symlink", OpMask: "mask", OpSeal: "seal", OpProc: "proc", OpDev: "dev", OpReplace: "replace", OpLayer: "layer",
+		OpSymlink: "symlink", OpMask: "mask", OpSeal: "seal", OpProc: "proc", OpDev: "dev", OpReplace: "replace", OpLayer: "layer", OpStaged: "staged",
 	}[m.Op]
 	s := fmt.Sprintf("%-8s %s", name, m.Target)
 	switch m.Op {
 	case OpTmpfs, OpSkeleton, OpDir, OpFile, OpReplace:
 		s += fmt.Sprintf(" %04o", m.Mode)
-	case OpBind, OpLayer:
+	case OpBind, OpLayer, OpStaged:
 		if m.Source != m.Target {
 			s += " from " + m.Source
 		}
@@ -169,7 +169,7 @@ func look(mounts []Mount, p string) view {
 				return viewHostRead
 			}
 			return under
-		case OpLayer:
+		case OpLayer, OpStaged:
 			return viewCopy
 		}
 		return viewNothing

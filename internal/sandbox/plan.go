@@ -25,7 +25,8 @@ type Command struct {
 	Exchange []string
 	// Shims are links to bawn by which an agent in the sandbox has its commands
 	// run beside it; the zero value shows none.
-	Shims Shims
+	Shims  Shims
+	Staged Staged
 }
 
 // Shims are links of these names in Dir, which lies in bawn's own state folder:
@@ -35,10 +36,24 @@ type Shims struct {
 	Names        []string
 }
 
+// Staged keeps what a run writes out of the folders that it may write; the
+// zero value does not.
+type Staged struct {
+	// Dir holds a folder for the layer of each of StagedRoots, by its number.
+	Dir string
+	// Since is when the run began, in ns since 1970. The command starts when the
+	// clock of file systems has reached it, so what changes afterwards shows it
+	// in its change time (package staged).
+	Since int64
+}
+
 // Plan turns a policy and the facts of the host into the steps that build
 // the sandbox. It is pure: the same input gives the same Spec on any system.
 func Plan(p policy.Policy, h Host, c Command) Spec {
-	pl := planner{table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
+	pl := planner{staged: c.Staged, table: p.Files(), host: h, guard: guardOf(p, h), control: controlFiles(h), out: make([]Mount, 0, 160), homes: p.Homes(), skeleton: map[string]bool{}}
+	if c.Staged.Dir != "" {
+		pl.layers = stagedRoots(&pl)
+	}
 	alone := p.Profile() == policy.ScratchProfile // it shares no temp: only its folder is to be written
 	pl.temp(p.Temp(), alone)
 	if p.Temp() == policy.PrivateTemp {
@@ -139,6 +154,8 @@ type planner struct {
 	out      []Mount
 	skeleton map[string]bool // folders shown as skeletons
 	roots    []string        // the skeletons that are mounts of their own
+	staged   Staged
+	layers   []string // stagedRoots, if the run is staged
 }
 
 func (pl *planner) add(m Mount) { pl.out = append(pl.out, m) }
@@ -339,7 +356,7 @@ func (pl *planner) writable() {
 			// Inside a writable place it is writable already, or restrict
 			// binds it once more over what narrows that place.
 			if pl.bound(r.Path) {
-				pl.add(Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
+				pl.add(pl.open(r.Path))
 			}
 		case pl.host.exists(r.Path):
 			// A file or link where a cache folder should be: left as it is.
@@ -384,6 +401,41 @@ func (pl *planner) bound(path string) bool {
 	outer := pl.table.Lookup(policy.Parent(path)).Access
 	return ok && r.Access == policy.ReadWrite && pl.host.isDir(path) &&
 		outer != policy.ReadWrite && !pl.inWritable(path) && !(outer == policy.ReadOnly && pl.inLayer(path))
+}
+
+// reopened reports whether restrict opens a folder once more over what narrows
+// the place around it.
+func (pl *planner) reopened(r policy.PathRule) bool {
+	outer := pl.table.Lookup(policy.Parent(r.Path)).Access
+	return r.Access == policy.ReadWrite && outer != policy.ReadWrite &&
+		(pl.inWritable(r.Path) || outer == policy.ReadOnly && pl.inLayer(r.Path))
+}
+
+// open shows a folder that may be written, or a layer over it.
+func (pl *planner) open(path string) Mount {
+	if n := slices.Index(pl.layers, path); n >= 0 {
+		since := strconv.FormatInt(pl.staged.Since, 10)
+		return Mount{Op: OpStaged, Target: path, Source: pl.staged.Dir + "/" + strconv.Itoa(n), Data: since, Write: true, Dir: true}
+	}
+	return Mount{Op: OpBind, Target: path, Source: path, Write: true, Dir: true}
+}
+
+// StagedRoots are the folders whose writes a staged run keeps apart: all that
+// the policy opens but caches and temp.
+func StagedRoots(p policy.Policy, h Host) []string {
+	return stagedRoots(&planner{table: p.Files(), host: h})
+}
+
+func stagedRoots(pl *planner) (out []string) {
+	for _, r := range pl.table.Below("/") {
+		if r.Access != policy.ReadWrite || r.IsCache() || r.Path == "/tmp" || r.Path == "/var/tmp" || strings.HasPrefix(r.Path, "/dev/") || !pl.host.isDir(r.Path) {
+			continue
+		}
+		if pl.bound(r.Path) || pl.reopened(r) || pl.table.Lookup(policy.Parent(r.Path)).IsCache() {
+			out = append(out, r.Path)
+		}
+	}
+	return out
 }
 
 // inWritable reports whether a folder above path is bound by writable; the
@@ -450,8 +502,8 @@ func (pl *planner) restrict() {
 			}
 		case r.Access == policy.PrivateCopy && dir && outer.Access == policy.ReadOnly && pl.inLayer(r.Path):
 			add(r.Path, pl.layerOf(r.Path))
-		case r.Access == policy.ReadWrite && dir && outer.Access != policy.ReadWrite && (pl.inWritable(r.Path) || outer.Access == policy.ReadOnly && pl.inLayer(r.Path)):
-			add(r.Path, Mount{Op: OpBind, Target: r.Path, Source: r.Path, Write: true, Dir: true})
+		case dir && (pl.reopened(r) || slices.Contains(pl.layers, r.Path) && !pl.bound(r.Path)):
+			add(r.Path, pl.open(r.Path))
 		case r.Access == policy.Hidden && outer.Access != policy.Hidden && !pl.skeleton[policy.Parent(r.Path)]:
 			if outer.Access != policy.Private && pl.host.Kinds[r.Path] != KindLink && !pl.gone(r.Path) {
 				add(r.Path, Mount{Op: OpMask, Target: r.Path, Dir: dir})

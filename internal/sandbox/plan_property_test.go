@@ -106,7 +106,7 @@ func (m machine) valid() bool {
 // For every policy and host: what the steps show is never more than what the
 // table says, what is writable is there, and no step covers an earlier one.
 func TestPlanShowsWhatThePolicySays(t *testing.T) {
-	planned := 0
+	planned, kept := 0, 0
 	for seed := range uint64(9000) {
 		m := machine{rand.New(rand.NewPCG(seed, 7)), newFS(home, "/data")}
 		m.grow()
@@ -142,6 +142,23 @@ func TestPlanShowsWhatThePolicySays(t *testing.T) {
 		if bad := misplaced(mounts); bad != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, bad, describe(cfg, m.fs, mounts))
 		}
+		staged := Plan(p, h, Command{Staged: Staged{Dir: "/state", Since: 1}}).Mounts
+		if bad := misplaced(staged); bad != "" {
+			t.Fatalf("seed %d: staged: %s\n%s", seed, bad, describe(cfg, m.fs, staged))
+		}
+		for q := range m.fs {
+			// A staged run writes no folder of the host's but caches and temp, and shows no other.
+			rule, direct, got := p.Files().Lookup(q), look(mounts, q), look(staged, q)
+			switch {
+			case direct != viewHostWrite && got == direct:
+			case direct == viewHostWrite && (got == viewCopy || got == viewHostWrite && (rule.IsCache() || rule.Path == "/tmp" || rule.Path == "/var/tmp")):
+				if got == viewCopy {
+					kept++
+				}
+			default:
+				t.Fatalf("seed %d: staged: %s is %v by %q, without --stage %v\n%s", seed, q, got, rule.Path, direct, describe(cfg, m.fs, staged))
+			}
+		}
 		for q := range m.fs {
 			rule, got := p.Files().Lookup(q), look(mounts, q)
 			kind := m.fs.kind(q)
@@ -167,8 +184,8 @@ func TestPlanShowsWhatThePolicySays(t *testing.T) {
 			}
 		}
 	}
-	if planned < 1000 {
-		t.Errorf("only %d policies were planned", planned)
+	if planned < 1000 || kept < 1000 {
+		t.Errorf("only %d policies were planned, with %d staged places", planned, kept)
 	}
 }
 

@@ -43,6 +43,10 @@ const (
 	// Source, and no two runs write one at a time. Where that cannot be, or
 	// the host has no such folder, it shows Source's OwnFolder alone.
 	OpLayer
+	// OpStaged shows the host's folder at Target, with what is written kept in
+	// a layer of this one run at Source, and none of it in the folder. Where
+	// that cannot be the run ends. Data is Staged.Since in decimal.
+	OpStaged
 )
 
 // OwnFolder is the name, below an OpLayer's Source, of the folder that all runs

@@ -46,6 +46,9 @@ func FindBwrap() (string, error) {
 // socket that its owner removed between the look and the mount makes
 // bubblewrap fail: without that mask it is tried once more.
 func startBwrap(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
+	if err := unstaged(spec.Mounts, "bubblewrap makes no overlay that keeps what is written apart"); err != nil {
+		return nil, err
+	}
 	mounts, plain := plainFolders(spec.Mounts)
 	spec.Mounts = showInput(present(mounts), stdio.In)
 	p, err := bwrapOnce(spec, stdio, plain)

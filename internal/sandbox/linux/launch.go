@@ -82,6 +82,9 @@ func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if !errors.As(err, &native) {
 		return p, err
 	}
+	if err := unstaged(spec.Mounts, native.Error()); err != nil {
+		return nil, err
+	}
 	p, err = bwrap()
 	if errors.As(err, &neither) {
 		return nil, &sandbox.Unavailable{Mechanism: native.Error(), Reason: neither.Error()}

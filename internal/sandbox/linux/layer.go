@@ -25,11 +25,21 @@ func makeStores(mounts []sandbox.Mount) error {
 // layered reports whether there is a layer to make.
 func layered(mounts []sandbox.Mount) bool {
 	for _, m := range mounts {
-		if m.Op == sandbox.OpLayer {
+		if m.Op == sandbox.OpLayer || m.Op == sandbox.OpStaged {
 			return true
 		}
 	}
 	return false
+}
+
+// unstaged refuses a staged run where no overlay can be made.
+func unstaged(mounts []sandbox.Mount, why string) error {
+	for _, m := range mounts {
+		if m.Op == sandbox.OpStaged {
+			return &policy.RefusedError{What: "--stage", Why: why, Lift: "run it without --stage, or where the native launcher works (bawn doctor)"}
+		}
+	}
+	return nil
 }
 
 const bwrapPlain = "private caches: the bwrap launcher cannot lay a copy over the host's caches: they begin without their content"

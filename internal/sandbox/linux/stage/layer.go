@@ -32,6 +32,10 @@ type layerMade struct {
 // still be reached by its path and that of the layers is not yet read-only.
 // plain says why there is no layer, and is nil with one.
 func layerTree(m sandbox.Mount) (tree int, plain, err error) {
+	if m.Op == sandbox.OpStaged {
+		tree, err = stagedTree(m)
+		return tree, nil, err
+	}
 	lower, plain := openDir(m.Target)
 	if plain == nil {
 		defer closeFD(lower)
@@ -55,7 +59,7 @@ func layerOver(lower int, store string) (int, error) {
 	}
 	defer closeFD(dir)
 	for n := range maxLayers {
-		tree, err := overlay(lower, dir, strconv.Itoa(n))
+		tree, err := overlay(lower, dir, strconv.Itoa(n), nil)
 		if err != unix.EBUSY {
 			return tree, err
 		}
@@ -69,8 +73,9 @@ func layerOver(lower int, store string) (int, error) {
 // a line into its log for each mount.) Redirects in what lies below are not
 // followed (userxattr). Its end would write all of the disk's dirty files out,
 // and wait (volatile: it does not, nor for an fsync in the cache); the mark by
-// which the kernel would refuse the layer the next time is removed.
-func overlay(lower, store int, name string) (tree int, err error) {
+// which the kernel would refuse the layer the next time is removed. root prepares
+// the folder that the overlay's own root shows, if it is not nil.
+func overlay(lower, store int, name string, root func(upper int) error) (tree int, err error) {
 	layer, err := folderIn(store, name)
 	if err != nil {
 		return -1, err
@@ -94,6 +99,11 @@ func overlay(lower, store int, name string) (tree int, err error) {
 		return -1, err
 	}
 	defer closeFD(upper)
+	if root != nil {
+		if err := root(upper); err != nil {
+			return -1, err
+		}
+	}
 	work, err := folderIn(layer, "work")
 	if err != nil {
 		return -1, err
@@ -129,7 +139,7 @@ func overlay(lower, store int, name string) (tree int, err error) {
 		if err == unix.EBUSY {
 			return -1, err
 		}
-		return -1, fmt.Errorf("the kernel's overlay: %w", err)
+		return -1, fmt.Errorf("the kernel's overlay: %w%s", err, said(ctx))
 	}
 	return fsmount(ctx, attrBase)
 }

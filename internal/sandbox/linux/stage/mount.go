@@ -46,7 +46,7 @@ func stepError(m sandbox.Mount, err error) error {
 		sandbox.OpTmpfs: "mount a private folder at", sandbox.OpSkeleton: "show a skeleton of", sandbox.OpBind: "bind",
 		sandbox.OpPin: "pin", sandbox.OpDir: "make folder", sandbox.OpFile: "make file", sandbox.OpSymlink: "make link",
 		sandbox.OpMask: "mask", sandbox.OpSeal: "seal", sandbox.OpProc: "mount", sandbox.OpDev: "mount",
-		sandbox.OpReplace: "replace", sandbox.OpLayer: "make a private copy of",
+		sandbox.OpReplace: "replace", sandbox.OpLayer: "make a private copy of", sandbox.OpStaged: "stage what is written in",
 	}
 	if int(m.Op) >= len(what) {
 		return fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
@@ -150,7 +150,7 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 				return stepError(m, err)
 			}
 			b.trees[i] = tree
-		case sandbox.OpLayer:
+		case sandbox.OpLayer, sandbox.OpStaged:
 			// Beside each other: the kernel waits for the disk in each.
 			n++
 			go func() {
@@ -165,7 +165,9 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 			return stepError(mounts[l.step], l.err)
 		}
 		b.trees[l.step] = l.tree
-		b.noteLayer(mounts[l.step].Target, l.plain)
+		if m := mounts[l.step]; m.Op == sandbox.OpLayer {
+			b.noteLayer(m.Target, l.plain)
+		}
 	}
 	return nil
 }
@@ -226,6 +228,8 @@ func (b *builder) step(i int, m sandbox.Mount) error {
 	case sandbox.OpSkeleton:
 		return b.skeleton(m)
 	case sandbox.OpBind:
+		return b.bind(i, m)
+	case sandbox.OpStaged:
 		return b.bind(i, m)
 	case sandbox.OpLayer:
 		err := b.bind(i, m)

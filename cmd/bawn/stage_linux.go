@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"bawn/internal/audit"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
+	"bawn/internal/staged"
+)
+
+func stagedStore() staged.Store { return staged.Store{Dir: staged.In(trustState())} }
+
+// stagedRun is one while its command runs; nil if that is not staged.
+type stagedRun struct{ run *staged.Run }
+
+// checkStage refuses --stage where what is written cannot be kept apart.
+func (f *runFlags) checkStage(s *settings) error {
+	if !f.stage {
+		return nil
+	}
+	refuse := func(why, lift string) error { return &policy.RefusedError{What: "--stage", Why: why, Lift: lift} }
+	switch {
+	case s.tier() == policy.Open:
+		return refuse("the open tier has no sandbox in which what is written could be kept apart", "leave out --stage, or run it in guarded or airlock")
+	case s.mode == policy.ReadOnlyMode:
+		return refuse("a read-only run writes nothing to keep", "leave out --stage or --sandbox read-only")
+	case f.profile == policy.ScratchProfile:
+		return refuse("the scratch profile writes nothing but a folder of its own", "leave out --stage or --profile scratch")
+	case f.allowWeaker:
+		return refuse("the weaker mode has no mounts, which it takes", "leave out --stage or --allow-weaker")
+	case s.config.Launcher() == string(linux.Bwrap):
+		return refuse("bubblewrap makes no overlay that keeps what is written apart", "leave out --stage, or --launcher bwrap")
+	case trustState() == "":
+		return refuse("there is no folder to keep it in", "set HOME or XDG_STATE_HOME")
+	}
+	return nil
+}
+
+// beginStage makes the layers of a run.
+func (f *runFlags) beginStage(p policy.Policy, host sandbox.Host) (*stagedRun, error) {
+	if !f.stage {
+		return nil, nil
+	}
+	roots := sandbox.StagedRoots(p, host)
+	if len(roots) == 0 {
+		return nil, &policy.RefusedError{What: "--stage", Why: "the run may write no folder", Lift: "leave it out"}
+	}
+	id := f.log.id()
+	if id == "" {
+		id = newRunID()
+	}
+	m := staged.Meta{ID: id, Workspace: p.Workspace(), Command: shortCommand(f), Started: f.begun, Tier: p.Tier().String()}
+	if p.Mode() != policy.NoMode {
+		m.Mode = p.Mode().String()
+	}
+	for _, s := range f.settings {
+		if s.Name == "--add-dir" {
+			m.AddDirs = append(m.AddDirs, s.Value)
+		}
+	}
+	run, err := stagedStore().Begin(m, roots)
+	if err != nil {
+		return nil, &policy.RefusedError{What: "--stage", Why: err.Error(), Lift: "leave it out to write the workspace itself"}
+	}
+	return &stagedRun{run}, nil
+}
+
+// shortCommand is the command as a list shows it.
+func shortCommand(f *runFlags) string {
+	line := policy.Redact(commandLine(f.command))
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "…"
+	}
+	return line
+}
+
+// layers is where the sandbox keeps what is written.
+func (s *stagedRun) layers() sandbox.Staged {
+	if s == nil {
+		return sandbox.Staged{}
+	}
+	return sandbox.Staged{Dir: s.run.Dir(), Since: s.run.Since}
+}
+
+// abandon removes a run that did not start.
+func (s *stagedRun) abandon() {
+	if s != nil {
+		_ = s.run.Discard()
+	}
+}
+
+// end says what was staged. A run that changed nothing leaves nothing.
+func (s *stagedRun) end(f *runFlags, code int) {
+	if s == nil {
+		return
+	}
+	defer s.run.Close()
+	if err := s.run.End(code); err != nil {
+		warn("the end of the staged run could not be noted: %v", err)
+	}
+	id := s.run.ID
+	scan, err := s.run.Scan()
+	if err != nil {
+		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
+		return
+	}
+	if len(scan.Changes)+len(scan.Left) == 0 {
+		if err := s.run.Discard(); err != nil {
+			warn("staged run %s changed nothing, but cannot be removed: %v", id, err)
+		}
+		return
+	}
+	f.staged = id
+	what := summary(scan.Changes)
+	_ = f.log.add(audit.Record{Kind: audit.Staged, Dir: s.run.Workspace, Target: what})
+	if f.quiet {
+		return
+	}
+	warn("staged as %s: %s; the workspace is as it was", id[:8], what)
+	fmt.Fprintf(os.Stderr, "  bawn keep --diff %[1]s    bawn keep %[1]s    bawn discard %[1]s\n", id[:8])
+	printLeft(s.run, scan.Left)
+}
+
+// summary counts changes by their kinds.
+func summary(changes []staged.Change) string {
+	count := map[staged.Kind]int{}
+	var size int64
+	for _, c := range changes {
+		count[c.Kind]++
+		size += c.Size
+		if c.Kind == staged.Deleted {
+			size -= c.Size
+		}
+	}
+	var parts []string
+	for _, k := range []staged.Kind{staged.New, staged.Changed, staged.Deleted} {
+		if n := count[k]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
+		}
+	}
+	if n := count[staged.Mode]; n > 0 {
+		parts = append(parts, plural(n, "folder's mode", "folders' modes"))
+	}
+	if len(parts) == 0 {
+		return "nothing that can be kept"
+	}
+	return strings.Join(parts, ", ") + " (" + audit.Size(max(size, 0)) + ")"
+}
+
+func printLeft(run *staged.Run, left []staged.Left) {
+	for i, l := range left {
+		if i == maxDenialLines {
+			warn("and %d more that cannot be kept", len(left)-i)
+			return
+		}
+		warn("cannot be kept: %s (%s)", run.PathOf(l.Root, l.Path), l.Why)
+	}
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package staged_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"bawn/internal/sandbox/sandboxtest"
+)
+
+// before and during make every kind of change that a keep knows.
+const (
+	before = `set -e
+mkdir -p kept/deep gone/deep again/in/deep emptied; echo old >again/in/deep/file
+echo old >changed; echo old >kept/deep/changed; echo old >gone/deep/file; ln gone/deep/file gone/second
+echo old >again/left; echo old >again/same; echo old >removed; echo old >becomes-folder; mkdir becomes-file; echo old >becomes-file/x
+ln -s old link; echo old >emptied/x; chmod 555 emptied; echo old >mode`
+	during = `set -e
+echo new >changed; echo new >>kept/deep/changed; rm -r gone; rm -r again; mkdir -p again/in; echo new >again/in/new; echo new >again/same; echo new >again/new
+rm removed becomes-folder; mkdir becomes-folder; echo new >becomes-folder/y; rm -r becomes-file; echo new >becomes-file
+ln -sfn new link; chmod 755 emptied; rm emptied/x; echo new >emptied/y; chmod 555 emptied; chmod 600 mode
+mkdir -p fresh/a/b; echo new >fresh/a/b/c; echo one >fresh/one; ln fresh/one fresh/a/two; mkfifo fresh/fifo; chmod 700 fresh/a/b; chmod 500 fresh/a`
+)
+
+// shell runs a text on the host.
+func shell(t *testing.T, dir, text string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", text)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// A keep that is killed at any of its steps leaves each name as it was or as
+// it becomes, loses nothing, and goes on when it is run again.
+func TestKeepKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	one := *b
+	one.Workspace = sandboxtest.Dir(t)
+	writable(t, one.Workspace)
+	shell(t, one.Workspace, before)
+	was := tree(t, one.Workspace)
+	one.Flags = []string{"-q"}
+	one.Sh(t, during).OK(t)
+	want := tree(t, one.Workspace)
+
+	killed, ended := 0, false
+	for n := 1; !ended; n++ {
+		if n > 500 {
+			t.Fatal("a keep has no end")
+		}
+		two := *b
+		two.Workspace = sandboxtest.Dir(t)
+		writable(t, two.Workspace)
+		shell(t, two.Workspace, before)
+		two.Sh(t, during).OK(t)
+		cmd := exec.Command(program("killed"), "keep")
+		cmd.Dir, cmd.Env = two.Workspace, append(two.Environ(), fmt.Sprintf("BAWN_TEST_KILL=%d", n))
+		out, err := cmd.CombinedOutput()
+		if ended = err == nil; !ended && cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("step %d: %v: %s", n, err, out)
+		}
+		half := glance(t, two.Workspace)
+		for _, l := range half {
+			// A file is the old or the new one, never a part. Folders come before
+			// what is in them, and have their modes when that is there.
+			if strings.Contains(l, " 100") && !has(was, l) && !has(want, l) && !strings.Contains(l, ".bawn-keep-") && !strings.Contains(l, "one with") && os.Geteuid() == 0 && !linkedBefore(was, want, l) {
+				t.Errorf("step %d: %s is neither the old nor the new one", n, l)
+			}
+		}
+		if !ended {
+			killed++
+			if len(stagedIDs(t, b)) > 0 {
+				if r := keep(t, &two); r.Code != 0 && !strings.Contains(r.Stderr, "nothing is staged") {
+					t.Fatalf("step %d: the keep after it: %+v", n, r)
+				}
+			}
+		}
+		same(t, fmt.Sprintf("killed at step %d, then kept", n), tree(t, two.Workspace), want)
+		two.Bawn(t, "keep", "--list").OK(t) // which also removes what a killed removal left
+		if left := stagedIDs(t, b); len(left) > 0 {
+			t.Fatalf("step %d: left in the store: %v", n, left)
+		}
+	}
+	if killed < 30 {
+		t.Errorf("only %d steps", killed)
+	}
+	t.Logf("killed at %d steps", killed)
+}
+
+func has(list []string, line string) bool {
+	for _, l := range list {
+		if l == line {
+			return true
+		}
+	}
+	return false
+}
+
+// linkedBefore: a file that has lost its other name already.
+func linkedBefore(was, want []string, line string) bool {
+	for _, l := range append(was[:len(was):len(was)], want...) {
+		if strings.HasPrefix(l, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// A keep that is killed, and then given up, leaves no file of its own.
+func TestDiscardAfterKill(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	write(t, b.Workspace+"/f", "old")
+	b.Sh(t, "echo new >f; echo new >g").OK(t)
+	for n := range 10 {
+		cmd := exec.Command(program("killed"), "keep", "f")
+		cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), fmt.Sprintf("BAWN_TEST_KILL=%d", n+1))
+		_ = cmd.Run()
+		if temp(t, b.Workspace) {
+			b.Bawn(t, "discard").OK(t)
+			if temp(t, b.Workspace) {
+				t.Error("a temporary file is left")
+			}
+			if got := text(t, b.Workspace+"/f"); got != "old" {
+				t.Errorf("f is %q", got)
+			}
+			return
+		}
+	}
+	t.Error("no temporary file was ever left: the test shows nothing")
+}
+
+func temp(t *testing.T, dir string) bool {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".bawn-keep-") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,295 @@
+//go:build linux
+
+package staged
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempName is the name of the one temporary file that a keep has at a time.
+func (r *Run) tempName() string { return ".bawn-keep-" + r.ID }
+
+// cleanTemp removes what a keep that was killed left in the workspace.
+func (r *Run) cleanTemp() {
+	j, err := openJournal(r.dir)
+	if err != nil {
+		return
+	}
+	roots := map[int]int{}
+	for p := range j.at {
+		if p.root < 0 || p.root >= len(r.Roots) {
+			continue
+		}
+		root, ok := roots[p.root]
+		if !ok {
+			if root, err = r.openRoot(p.root); err != nil {
+				root = -1
+			}
+			roots[p.root] = root
+		}
+		if root < 0 {
+			continue
+		}
+		if dir, err := openDirIn(root, p.rel); err == nil {
+			_ = unix.Unlinkat(dir, r.tempName(), 0)
+			unix.Close(dir)
+		}
+	}
+	for _, fd := range roots {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// put gives a name to a new file, link or fifo: made under a temporary name
+// beside it, which then takes the name, so that it is the old one or the new
+// one at any time.
+func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
+	parent, _ := split(c.Path)
+	updir, err := openDirIn(k.up[c.Root], parent)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(updir)
+	a := Ask{Op: Put, Dir: dir, Name: name, Stat: c.up, Old: now}
+	if isDir(now) {
+		a.Old = nil // asked about, and removed, first
+	}
+	if c.Type == "link" {
+		if a.Link, err = readlinkAt(updir, name); err != nil {
+			return err
+		}
+	}
+	a.Content = func(limit int64) ([]byte, error) {
+		f, err := openFile(updir, name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, limit+1))
+		if err == nil && int64(len(data)) > limit {
+			err = errors.New("it is too long to be judged")
+		}
+		return data, err
+	}
+	if isDir(now) {
+		if _, ok := k.ask(c, Ask{Op: Remove, Dir: dir, Name: name, Old: now}); !ok {
+			return nil
+		}
+	}
+	answer, ok := k.ask(c, a)
+	if !ok {
+		return nil
+	}
+	if isDir(now) {
+		if err := k.removeTree(dir, name, c.Path, c.Root, k.forced(c)); err != nil {
+			k.refuse(c, Refusal{Why: err.Error(), Conflict: true})
+			return nil
+		}
+		now = nil
+	}
+	tmp := k.r.tempName()
+	_ = unix.Unlinkat(dir, tmp, 0)
+	linked, err := k.make(c, updir, dir, name, a.Link, answer.Content)
+	if err == nil {
+		failpoint("temp")
+		err = rename(dir, tmp, name, now == nil)
+		if err == nil && linked {
+			_ = unix.Unlinkat(dir, tmp, 0) // a rename between two names of one file does nothing
+		}
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, tmp, 0)
+		if err == unix.EEXIST {
+			k.refuse(c, Refusal{Why: "made by somebody else while it was kept", Conflict: true})
+			return nil
+		}
+		return k.failed(c, err)
+	}
+	failpoint("renamed")
+	if c.Type == "file" && c.up.Nlink > 1 {
+		k.links[linkKey{c.Root, c.up.Ino}] = place{c.Root, c.Path}
+	}
+	if c.Type == "file" && c.mode&0o7000 != 0 {
+		k.out.Rights = append(k.out.Rights, *c)
+	}
+	k.kept(c)
+	return nil
+}
+
+// rename gives the temporary file its name. fresh: nobody else may have it.
+func rename(dir int, tmp, name string, fresh bool) error {
+	if !fresh {
+		return unix.Renameat(dir, tmp, dir, name)
+	}
+	err := unix.Renameat2(dir, tmp, dir, name, unix.RENAME_NOREPLACE)
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	if err := unix.Linkat(dir, tmp, dir, name, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, tmp, 0)
+}
+
+// make makes the temporary file. linked: it is one more name of a file that
+// was kept already.
+func (k *keeper) make(c *Change, updir, dir int, name, link string, content []byte) (linked bool, err error) {
+	tmp := k.r.tempName()
+	switch c.Type {
+	case "link":
+		if err := unix.Symlinkat(link, dir, tmp); err != nil {
+			return false, err
+		}
+		return false, unix.UtimesNanoAt(dir, tmp, []unix.Timespec{c.up.Atim, c.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+	case "fifo":
+		if err := unix.Mknodat(dir, tmp, unix.S_IFIFO|0o600, 0); err != nil {
+			return false, err
+		}
+		fd, err := pathAt(dir, tmp)
+		if err != nil {
+			return false, err
+		}
+		defer unix.Close(fd)
+		return false, unix.Chmod(fdPath(fd), keptMode(c))
+	}
+	if first, ok := k.links[linkKey{c.Root, c.up.Ino}]; ok && c.up.Nlink > 1 && content == nil {
+		if k.link(first, dir, tmp) == nil {
+			return true, nil
+		}
+	}
+	fd, err := unix.Openat(dir, tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return false, err
+	}
+	to := os.NewFile(uintptr(fd), tmp)
+	defer to.Close()
+	failpoint("made")
+	from, err := openFile(updir, name)
+	if err != nil {
+		return false, err
+	}
+	defer from.Close()
+	if content != nil {
+		_, err = to.Write(content)
+	} else {
+		err = copySparse(to, from, c.up.Size)
+	}
+	if err != nil {
+		return false, err
+	}
+	for key, value := range attrs(fdPath(int(from.Fd()))) {
+		if err := unix.Fsetxattr(fd, key, []byte(value), 0); err != nil && err != unix.EOPNOTSUPP {
+			return false, err
+		}
+	}
+	if err := unix.Fchmod(fd, keptMode(c)); err != nil {
+		return false, err
+	}
+	return false, unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(fd), []unix.Timespec{c.up.Atim, c.up.Mtim}, 0)
+}
+
+func (k *keeper) link(first place, dir int, tmp string) error {
+	parent, name := split(first.rel)
+	fd, err := openDirIn(k.ws[first.root], parent)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Linkat(fd, name, dir, tmp, 0)
+}
+
+// copySparse copies the data of a file and leaves its holes.
+func copySparse(to, from *os.File, size int64) error {
+	for at := int64(0); at < size; {
+		data, err := unix.Seek(int(from.Fd()), at, unix.SEEK_DATA)
+		if err == unix.ENXIO {
+			break // a hole to the end
+		}
+		if err != nil { // a file system without holes
+			data = at
+		}
+		hole, err := unix.Seek(int(from.Fd()), data, unix.SEEK_HOLE)
+		if err != nil {
+			hole = size
+		}
+		if _, err := from.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := to.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.Copy(to, io.LimitReader(from, hole-data)); err != nil {
+			return err
+		}
+		at = hole
+	}
+	return to.Truncate(size)
+}
+
+// settle removes from the layers what was kept.
+func (k *keeper) settle() error {
+	if k.out.Staged == 0 {
+		k.out.Done = true
+		return k.r.Discard()
+	}
+	// A folder that hid what was below it hides nothing any more: the rest of
+	// it is still staged, and what the workspace gets there is its own.
+	for _, c := range k.out.Kept {
+		if c.Type == "folder" && (c.Kind == New || c.Kind == Changed) {
+			if fd, err := openDirIn(k.up[c.Root], c.Path); err == nil {
+				_ = unix.Fremovexattr(fd, opaqueAttr)
+				unix.Close(fd)
+			}
+		}
+	}
+	failpoint("shown")
+	hides := map[place]bool{}
+	for i := len(k.out.Kept) - 1; i >= 0; i-- {
+		c := &k.out.Kept[i]
+		if c.Path == "." || k.hidden(c.Root, c.Path, hides) {
+			continue // what is not in such a folder is to be removed: it stays
+		}
+		parent, name := split(c.Path)
+		dir, err := openDirIn(k.up[c.Root], parent)
+		if err != nil {
+			continue
+		}
+		flags := 0
+		if c.Type == "folder" && c.Kind != Deleted {
+			flags = unix.AT_REMOVEDIR // of one that is not empty the rest is still staged
+		}
+		_ = unix.Unlinkat(dir, name, flags)
+		unix.Close(dir)
+		failpoint("unlinked")
+	}
+	failpoint("settled")
+	return nil
+}
+
+// hidden reports whether rel or a folder above it hides, in the layer, what the
+// workspace has.
+func (k *keeper) hidden(root int, rel string, known map[place]bool) bool {
+	for at := rel; at != "."; at, _ = split(at) {
+		p := place{root, at}
+		h, ok := known[p]
+		if !ok {
+			dir, name := split(at)
+			if fd, err := openDirIn(k.up[root], dir); err == nil {
+				st, err := lstatAt(fd, name)
+				h = err == nil && isDir(st) && opaque(fd, name)
+				unix.Close(fd)
+			}
+			known[p] = h
+		}
+		if h {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,412 @@
+//go:build linux
+
+package staged
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/config/disk"
+)
+
+// Store is the folder of all staged runs of a user (In).
+type Store struct{ Dir string }
+
+// Meta says what a staged run is.
+type Meta struct {
+	ID        string    `json:"id"` // 16 hexadecimal digits, of the run in the log if there is one
+	Workspace string    `json:"workspace"`
+	Roots     []Root    `json:"roots"`
+	Command   string    `json:"command"`
+	Started   time.Time `json:"started"`
+	// Since, in ns since 1970: what has a change time from then on was changed
+	// after the run began.
+	Since int64 `json:"since"`
+	// What the run was allowed, to judge by the same when it is kept.
+	Tier    string   `json:"tier"`
+	Mode    string   `json:"mode,omitempty"`
+	AddDirs []string `json:"add_dirs,omitempty"`
+
+	Ended time.Time `json:"ended,omitzero"` // zero: it runs, or was interrupted
+	Code  int       `json:"code"`
+}
+
+// Root is a folder whose writes are staged, as it was when the run began.
+type Root struct {
+	Path string `json:"path"`
+	Dev  uint64 `json:"dev"`
+	Ino  uint64 `json:"ino"`
+}
+
+const (
+	metaName    = "run.json"
+	lockName    = "lock"
+	journalName = "journal"
+	gonePrefix  = ".gone-" // a run that is being removed
+	maxMeta     = 1 << 20
+	maxRuns     = 10_000
+)
+
+var (
+	// ErrRunning: the run has not ended, or another bawn is at work on it.
+	ErrRunning = errors.New("it is still running, or another bawn works on it")
+	// ErrNone: there is no such staged run.
+	ErrNone = errors.New("no such staged run")
+)
+
+// Run is a staged run that this process holds.
+type Run struct {
+	Meta
+	dir    string
+	lock   *os.File
+	layers []*os.File // held as pid 1 of the sandbox holds them
+}
+
+// Dir is the folder that holds the layers, for sandbox.Staged.
+func (r *Run) Dir() string { return r.dir }
+
+// Begin makes a staged run that is about to start, at Started, and fills in
+// Since and what is known of the roots. Nothing is synced: a staged run is not
+// promised to outlive the machine (docs/staged.md).
+func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
+	for _, path := range roots {
+		root, since, err := lookRoot(path)
+		if err != nil {
+			return nil, err
+		}
+		m.Roots, m.Since = append(m.Roots, root), max(m.Since, since)
+	}
+	if err := checkMounts(roots); err != nil {
+		return nil, err
+	}
+	d, err := disk.Make(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	d.Close()
+	r = &Run{dir: filepath.Join(s.Dir, m.ID)}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = r.Discard()
+		}
+	}()
+	if r.lock, err = takeLock(r.dir); err != nil {
+		return nil, err
+	}
+	for i := range roots {
+		if err := os.Mkdir(r.layer(i), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	// Coarse change times (docs/staged.md): all of the second counts as after.
+	if m.Since == 0 {
+		m.Since = m.Started.UnixNano()
+	} else {
+		m.Since = m.Started.Truncate(time.Duration(m.Since)).UnixNano()
+	}
+	r.Meta = m
+	return r, r.save()
+}
+
+// lookRoot notes which folder path is. since is the grain of its change times
+// if that is coarse, else 0.
+func lookRoot(path string) (root Root, since int64, err error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return root, 0, &fs.PathError{Op: "stage", Path: path, Err: err}
+	}
+	var sf unix.Statfs_t
+	if err := unix.Statfs(path, &sf); err != nil {
+		return root, 0, &fs.PathError{Op: "stage", Path: path, Err: err}
+	}
+	switch uint32(sf.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */ :
+	default:
+		return root, 0, fmt.Errorf("%s lies on a file system (type %#x) of which it is not known that it keeps change times by this machine's clock", path, uint32(sf.Type))
+	}
+	if st.Ctim.Nsec == 0 {
+		since = int64(time.Second)
+	}
+	return Root{path, st.Dev, st.Ino}, since, nil
+}
+
+// checkMounts refuses folders in which something is mounted: the overlay shows
+// the folder's own file system alone.
+func checkMounts(roots []string) error {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		at := unescapeMount(f[4])
+		for _, r := range roots {
+			if strings.HasPrefix(at, r+"/") {
+				return fmt.Errorf("%s is mounted inside it, and would not be seen", at)
+			}
+		}
+	}
+	return nil
+}
+
+// unescapeMount reads the octal escapes of proc(5).
+func unescapeMount(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func (r *Run) layer(n int) string { return r.dir + "/" + strconv.Itoa(n) }
+
+// End notes how the command ended.
+func (r *Run) End(code int) error {
+	r.Ended, r.Code = time.Now(), code
+	return r.save()
+}
+
+func (r *Run) save() error {
+	data, err := json.Marshal(r.Meta)
+	if err != nil {
+		return err
+	}
+	tmp := r.dir + "/" + metaName + ".new"
+	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, r.dir+"/"+metaName)
+}
+
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir+"/"+lockName, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return f, flock(f)
+}
+
+func flock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return nil
+	}
+	f.Close()
+	if err == unix.EWOULDBLOCK {
+		err = ErrRunning
+	}
+	return err
+}
+
+// Open takes hold of a staged run; ErrRunning while its command or another
+// bawn does.
+func (s Store) Open(id string) (*Run, error) {
+	if !validID(id) {
+		return nil, ErrNone
+	}
+	r := &Run{dir: filepath.Join(s.Dir, id)}
+	var err error
+	if r.Meta, err = readMeta(r.dir); err != nil {
+		return nil, err
+	}
+	if r.ID != id {
+		return nil, fmt.Errorf("staged run %s: its record is of another one", id)
+	}
+	if r.lock, err = takeLock(r.dir); err != nil {
+		return nil, err
+	}
+	for i := range r.Roots {
+		f, err := os.Open(r.layer(i))
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+		if err := flock(f); err != nil { // pid 1 holds it until the last process is gone
+			r.Close()
+			return nil, err
+		}
+		r.layers = append(r.layers, f)
+	}
+	return r, nil
+}
+
+// Close lets go of the run.
+func (r *Run) Close() {
+	for _, f := range r.layers {
+		f.Close()
+	}
+	if r.layers = nil; r.lock != nil {
+		r.lock.Close()
+		r.lock = nil
+	}
+}
+
+func readMeta(dir string) (m Meta, err error) {
+	f, err := os.OpenFile(dir+"/"+metaName, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, ErrNone
+	}
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return m, err
+	}
+	if st.Size() > maxMeta {
+		return m, errors.New("the record of the staged run is too long")
+	}
+	if err := json.NewDecoder(f).Decode(&m); err != nil {
+		return m, fmt.Errorf("the record of the staged run: %w", err)
+	}
+	return m, nil
+}
+
+func validID(id string) bool {
+	if len(id) != 16 {
+		return false
+	}
+	return strings.Trim(id, "0123456789abcdef") == ""
+}
+
+// State of a staged run.
+type State string
+
+const (
+	Running     State = "running"
+	Interrupted State = "interrupted" // the run never told its end
+	Ended       State = "ended"
+)
+
+// Entry is one staged run in a list.
+type Entry struct {
+	Meta
+	State State
+}
+
+// List has all staged runs, the newest first. What earlier removals left is
+// removed.
+func (s Store) List() ([]Entry, error) {
+	d, err := os.Open(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxRuns)
+	if err != nil && len(names) == 0 {
+		names = nil
+	}
+	var out []Entry
+	for _, name := range names {
+		if strings.HasPrefix(name, gonePrefix) {
+			_ = removeAll(filepath.Join(s.Dir, name))
+			continue
+		}
+		if !validID(name) {
+			continue
+		}
+		m, err := readMeta(filepath.Join(s.Dir, name))
+		if err != nil || m.ID != name {
+			continue // begun in this moment, or being removed
+		}
+		out = append(out, Entry{m, s.state(m)})
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return b.Started.Compare(a.Started) })
+	return out, nil
+}
+
+func (s Store) state(m Meta) State {
+	r, err := s.Open(m.ID)
+	if errors.Is(err, ErrRunning) {
+		return Running
+	}
+	if err == nil {
+		r.Close()
+	}
+	if m.Ended.IsZero() {
+		return Interrupted
+	}
+	return Ended
+}
+
+// Discard removes the run and all that it staged, and lets go of it.
+func (r *Run) Discard() error {
+	r.cleanTemp()
+	gone := filepath.Join(filepath.Dir(r.dir), gonePrefix+filepath.Base(r.dir))
+	err := os.Rename(r.dir, gone)
+	r.Close()
+	if err != nil {
+		return err
+	}
+	failpoint("gone")
+	return removeAll(gone)
+}
+
+// removeAll also removes what its owner may not enter.
+func removeAll(path string) error {
+	if err := os.RemoveAll(path); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+		if e != nil && e.IsDir() { // never a link: WalkDir follows none
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// Usage counts the names in the layers of a run and the bytes that they take
+// on the disk.
+func (s Store) Usage(id string) (names int, bytes int64) {
+	dir := filepath.Join(s.Dir, id)
+	m, err := readMeta(dir)
+	if err != nil {
+		return 0, 0
+	}
+	for i := range m.Roots {
+		top := filepath.Join(dir, strconv.Itoa(i), "upper")
+		_ = filepath.WalkDir(top, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || p == top {
+				return nil // what cannot be read is not counted
+			}
+			if names++; names > maxChanges {
+				return fs.SkipAll
+			}
+			var st unix.Stat_t
+			if unix.Lstat(p, &st) == nil {
+				bytes += st.Blocks * 512
+			}
+			return nil
+		})
+	}
+	return names, bytes
+}

@@ -411,7 +411,7 @@ func judge(run *staged.Run) (staged.Judge, error) {
 	return newKeepJudge(p, host), nil
 }
 
-type kept struct {
+type keepResult struct {
 	ID      string   `json:"id"`
 	Kept    []change `json:"kept"`
 	Refused []change `json:"refused"`
@@ -486,7 +486,7 @@ func (f *keepFlags) record(rec *recorder, run *staged.Run, out staged.Outcome, e
 }
 
 func (f *keepFlags) tell(run *staged.Run, out staged.Outcome) {
-	k := kept{ID: run.ID, Kept: []change{}, Refused: []change{}, Left: []change{}, Watched: []string{}, Staged: out.Staged}
+	k := keepResult{ID: run.ID, Kept: []change{}, Refused: []change{}, Left: []change{}, Watched: []string{}, Staged: out.Staged}
 	for _, c := range out.Kept {
 		k.Kept = append(k.Kept, changeOf(run, c))
 	}

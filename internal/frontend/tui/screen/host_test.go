@@ -299,9 +299,9 @@ func (k *typedKeys) wait(t testing.TB, want ...string) {
 func TestTail(t *testing.T) {
 	h := newHost(t, 60, 12)
 	s := h.open(Options{})
-	h.run(s, 7, "sh", "-c", "seq 100000; printf '\\033[31mlast\\033[m\\n'").end()
+	h.run(s, 7, "sh", "-c", "seq 22000; printf '\\033[31mlast\\033[m\\n'").end()
 	text := string(s.Tail(7))
-	if len(text) != maxTail || !strings.HasSuffix(text, "100000\r\n\x1b[31mlast\x1b[m\r\n") {
+	if len(text) != maxTail || !strings.HasSuffix(text, "22000\r\n\x1b[31mlast\x1b[m\r\n") {
 		t.Errorf("%d bytes, %q", len(text), text[max(0, len(text)-60):])
 	}
 	if other := s.Tail(8); other != nil {

@@ -395,11 +395,11 @@ func (s *Session) forget() {
 		}
 		if t.out != nil {
 			if kept++; kept > maxKept {
-				t.out.close()
+				t.out.Close()
 			}
 		}
 		if ended++; ended > maxEnded {
-			t.out.close()
+			t.out.Close()
 			s.tasks = slices.Delete(s.tasks, i, i+1)
 		}
 	}

@@ -28,6 +28,8 @@ type Setup struct {
 	// MayPermit refuses one that the requirements exclude.
 	Permission policy.PermissionMode
 	MayPermit  func(policy.PermissionMode) error
+	// Unattended: there is nobody to ask (SPEC T8).
+	Unattended bool
 	// Environ is the host's, for commands that are typed here.
 	Environ []string
 
@@ -134,7 +136,7 @@ func New(setup Setup) (*Session, error) {
 		setup: setup, id: strings.ToLower(rand.Text()[:8]), tier: setup.Tier, permission: setup.Permission, policy: p,
 		fresh: setup.FreshClone && setup.Mode == policy.NoMode && setup.Tier != policy.Airlock,
 	}
-	if setup.Mode == policy.NoMode { // a fixed mode never asks (SPEC T7)
+	if setup.Mode == policy.NoMode && !setup.Unattended { // a fixed mode never asks (SPEC T7)
 		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late)
 	}
 	s.lanes.s = s
@@ -178,7 +180,7 @@ func (s *Session) Close() error {
 		s.rec.End(0, "", denied)
 	}
 	for _, t := range tasks {
-		t.out.close()
+		t.out.Close()
 	}
 	s.watchers.tell()
 	return err
@@ -214,7 +216,7 @@ func (s *Session) State() State {
 	}
 	for _, t := range s.tasks {
 		info := t.info
-		info.Output = t.out.size()
+		info.Output = t.out.Size()
 		st.Tasks = append(st.Tasks, info)
 	}
 	return st
@@ -334,6 +336,14 @@ func (s *Session) Answer(id int, scope approval.Scope) bool {
 	}
 	s.watchers.tell()
 	return true
+}
+
+// Withdraw ends a question that no person can be shown any more, or that was
+// dismissed: what waits for it is refused, and who comes later asks anew.
+func (s *Session) Withdraw(id int, why string) {
+	if s.ask != nil {
+		s.ask.drop(id, why)
+	}
 }
 
 // DenyAll says no to every open question.

@@ -52,7 +52,7 @@ type task struct {
 	info   Task
 	start  Start
 	client *Client
-	out    *output
+	out    *Output
 	rec    Recorder // nil before it begins; guarded by the session's mu
 	began  bool     // it is recorded that it runs
 	denied denials
@@ -130,7 +130,7 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 	}
 	if c.Kind == Background && c.Terminal == nil {
 		var err error
-		if t.out, err = newOutput(s.setup.Folder); err != nil {
+		if t.out, err = NewOutput(s.setup.Folder); err != nil {
 			return 0, err
 		}
 	}
@@ -144,10 +144,10 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 	}
 	switch {
 	case s.closed:
-		t.out.close()
+		t.out.Close()
 		return 0, ErrClosed
 	case running >= maxRunning:
-		t.out.close()
+		t.out.Close()
 		return 0, fmt.Errorf("%d commands run already; stop one", running)
 	}
 	s.lastTask++

@@ -36,6 +36,8 @@ type runFlags struct {
 	noPrompt    bool
 	noTerminal  bool // an agent has the terminal: it could answer
 	noEgress    bool
+	headless    bool                         // of a session: a saved tier wider than guarded does not apply (SPEC T8)
+	unattended  bool                         // of a session: there is nobody to ask
 	plain       bool                         // of a session: lines of text
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given

@@ -53,10 +53,10 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	}
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
-	tier, _ := s.config.Tier(false)
+	tier, _ := s.config.Tier(f.headless)
 	past := session.Suggestions{Dir: trustState()}
 	setup := session.Setup{
-		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Environ: hostEnv(f),
+		Workspace: s.workspace, Trusted: trusted, Tier: tier, Mode: f.mode, Permission: mode, Unattended: f.unattended, Environ: hostEnv(f),
 		MayPermit: func(m policy.PermissionMode) error { return s.config.AllowMode(m.String()) },
 		Settle: func(t policy.Tier, c session.Command) (policy.Policy, sandbox.Host, error) {
 			return s.settleTier(t, c, guard)

@@ -203,7 +203,7 @@ func (s *Session) State() State {
 	defer s.mu.Unlock()
 	st := State{
 		ID: s.id, Workspace: s.setup.Workspace, Trusted: s.setup.Trusted, Tier: s.tier, Mode: s.setup.Mode, Permission: s.permission,
-		Allowed: s.allowed, Denied: s.denials, Questions: open, FreshClone: s.fresh,
+		Allowed: s.allowed, Denied: s.denials, Asks: s.ask != nil, Questions: open, FreshClone: s.fresh,
 	}
 	if s.policy.Sandboxed() {
 		if !s.policy.HasNetwork() {

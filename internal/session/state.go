@@ -22,6 +22,8 @@ type State struct {
 	// Allowed and Denied count decisions since the start: connections, and
 	// denials of every kind.
 	Allowed, Denied int
+	// Asks: a person is asked what the policy leaves open.
+	Asks bool
 	// Questions are open, oldest first.
 	Questions []Question
 	// Tasks are the commands of this session, the running ones and the latest

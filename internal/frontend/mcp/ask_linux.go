@@ -186,17 +186,20 @@ func word(s approval.Scope) string {
 	return "once"
 }
 
-// settle gives the session an answer. Only the words of the form are a yes.
+// settle gives the session an answer. Only the words of the form are a yes, and
+// only where the question offers them.
 func settle(s *session.Session, id int, res *sdk.ElicitResult) {
 	said, _ := res.Content["answer"].(string)
+	taken := false
 	switch {
 	case res.Action == "accept" && said == "once":
-		s.Answer(id, approval.Once)
+		taken = s.Answer(id, approval.Once)
 	case res.Action == "accept" && said == "session":
-		s.Answer(id, approval.Session)
+		taken = s.Answer(id, approval.Session)
 	case res.Action == "decline", res.Action == "accept" && said == "deny":
-		s.Answer(id, approval.No)
-	default:
+		taken = s.Answer(id, approval.No)
+	}
+	if !taken {
 		s.Withdraw(id, "the question was dismissed")
 	}
 }

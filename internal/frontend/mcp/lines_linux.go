@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // maxLine bounds one message, in bytes.
@@ -17,7 +19,9 @@ const maxLine = 32 << 20
 type lines struct {
 	in   *bufio.Reader
 	rest []byte
-	end  func() error
+	// lists: the client's revision has lists of messages.
+	lists bool
+	end   func() error
 
 	mu  sync.Mutex
 	out io.Writer
@@ -38,7 +42,7 @@ func (l *lines) Read(b []byte) (int, error) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0:
-		case (line[0] == '{' || line[0] == '[') && json.Valid(line) && message(line):
+		case (line[0] == '{' || line[0] == '[') && json.Valid(line) && l.takes(line):
 			l.rest = append(line, '\n')
 		default:
 			if _, err := l.Write([]byte(parseError)); err != nil {
@@ -51,36 +55,35 @@ func (l *lines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// message reports whether a line is a JSON-RPC message or a list of them: what
-// else is valid JSON would end the connection too.
-func message(line []byte) bool {
-	type one struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  *string         `json:"method"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
-	}
-	good := func(m one) bool {
-		if m.Version != "2.0" || len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '[' || m.ID[0] == 't' || m.ID[0] == 'f') {
-			return false
-		}
-		if m.Method != nil {
-			return m.Result == nil && m.Error == nil
-		}
-		return len(m.ID) > 0 && (m.Result != nil) != (m.Error != nil)
-	}
+// takes reports whether the SDK will take a line: a message, or a list of them
+// in the revisions that have those.
+func (l *lines) takes(line []byte) bool {
 	if line[0] == '{' {
-		var m one
-		return json.Unmarshal(line, &m) == nil && good(m)
+		m, err := jsonrpc.DecodeMessage(line)
+		if r, ok := m.(*jsonrpc.Request); ok && r.Method == "initialize" {
+			var p struct {
+				Version string `json:"protocolVersion"`
+			}
+			_ = json.Unmarshal(r.Params, &p)
+			l.lists = p.Version == "2024-11-05" || p.Version == "2025-03-26"
+		}
+		return err == nil
 	}
-	var list []one
-	if json.Unmarshal(line, &list) != nil || len(list) == 0 {
+	var list []json.RawMessage
+	if !l.lists || json.Unmarshal(line, &list) != nil || len(list) == 0 {
 		return false
 	}
-	for _, m := range list {
-		if !good(m) {
+	ids := map[any]bool{}
+	for _, one := range list {
+		m, err := jsonrpc.DecodeMessage(one)
+		if err != nil {
 			return false
+		}
+		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+			if ids[r.ID.Raw()] {
+				return false
+			}
+			ids[r.ID.Raw()] = true
 		}
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -138,4 +139,35 @@ func into[T any](t *testing.T, r result) (v T) {
 func (d *desk) bash(text string) mcp.RunResult {
 	d.t.Helper()
 	return into[mcp.RunResult](d.t, d.call("bash", args{"command": text}))
+}
+
+// sleeper is a command that ends by itself only long after every test; running
+// finds it by the folder it works in, which is the test's own.
+const sleeper = "sleep 100000"
+
+// running counts the processes of this test's workspace that sleep.
+func running(t *testing.T, d *desk) (n int) {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		line, err := os.ReadFile(p)
+		if err != nil || string(line) != "sleep\x00100000\x00" {
+			continue
+		}
+		if cwd, err := os.Readlink(filepath.Join(filepath.Dir(p), "cwd")); err == nil && cwd == d.Workspace {
+			n++
+		}
+	}
+	return n
+}
+
+// gone expects that none is left.
+func gone(t *testing.T, d *desk) {
+	t.Helper()
+	if n := running(t, d); n > 0 {
+		t.Errorf("%d processes are left", n)
+	}
 }

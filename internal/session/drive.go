@@ -50,10 +50,23 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if out.Stays.ID != "" {
 		t.notice("in the sandbox: " + out.Stays.Text)
 	}
-	if out.Decision.Verdict == policy.Ask {
-		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), Consent(t.command(), out, t.info.Dir)); t.decided(d) != "" {
+	if out.Decision.Verdict == policy.Ask && !(t.start.Web && s.webAllowed.Load()) {
+		prompt := Consent(t.command(), out, t.info.Dir)
+		if t.start.Web {
+			prompt = webConsent(t.command(), out)
+		}
+		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), prompt); t.decided(d) != "" {
 			return 125, said(d)
 		}
+		if t.start.Web {
+			s.webAllowed.Store(true)
+		}
+	}
+	if t.start.Web {
+		if p, err = p.WithPublicHosts(); err != nil {
+			return 125, err.Error()
+		}
+		t.policy = p
 	}
 	switch {
 	case out.Place == Outside:
@@ -79,7 +92,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if reason := t.begins(p, "sandbox"); reason != "" {
 		return 125, reason
 	}
-	lane, err := s.lanes.enter(p, t.start.NoEgress)
+	lane, err := s.lanes.enter(p, t.start.NoEgress, t.start.Web)
 	if err != nil {
 		return 125, err.Error()
 	}

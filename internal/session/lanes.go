@@ -54,14 +54,14 @@ func (l *lane) close() {
 
 // prepare makes what commands under p will need, ahead of them.
 func (l *lanes) prepare(p policy.Policy) {
-	if one, err := l.enter(p, false); err == nil {
+	if one, err := l.enter(p, false, false); err == nil {
 		one.close()
 	}
 }
 
-// enter returns the network for a command under p. An egress that cannot start
+// enter returns the network for a command under p, alone in one of its own. An egress that cannot start
 // leaves the command without one, and a person is told.
-func (l *lanes) enter(p policy.Policy, noEgress bool) (*lane, error) {
+func (l *lanes) enter(p policy.Policy, noEgress, alone bool) (*lane, error) {
 	of := classGuarded
 	switch {
 	case noEgress:
@@ -74,7 +74,7 @@ func (l *lanes) enter(p policy.Policy, noEgress bool) (*lane, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	own := p.Profile() != policy.NoProfile // which allows other hosts than the rest
+	own := alone || p.Profile() != policy.NoProfile // which allows other hosts than the rest
 	if !own {
 		l.start()
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"bawn/internal/approval"
 	"bawn/internal/egress"
@@ -101,6 +102,8 @@ type Session struct {
 	rec   Recorder // of what belongs to no command
 	lanes lanes
 	work  sync.WaitGroup
+	// webAllowed: a person has let web_fetch read public hosts.
+	webAllowed atomic.Bool
 
 	mu          sync.Mutex
 	closed      bool

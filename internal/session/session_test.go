@@ -248,7 +248,7 @@ func TestT7_FixedMode(t *testing.T) {
 	if st := s.State(); st.Tier != policy.Guarded || st.Mode != policy.WorkspaceWrite {
 		t.Errorf("%+v", st)
 	}
-	lane, err := s.lanes.enter(s.Policy(), false)
+	lane, err := s.lanes.enter(s.Policy(), false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestT6_FreshCloneIsSuggestedOnce(t *testing.T) {
 // asks lets connections wait for a person as the egress does.
 func asks(t testing.TB, s *Session) (*lane, func(ctx context.Context, at string) <-chan policy.Decision) {
 	t.Helper()
-	l, err := s.lanes.enter(s.Policy(), false)
+	l, err := s.lanes.enter(s.Policy(), false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

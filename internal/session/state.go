@@ -107,6 +107,13 @@ type Start struct {
 	Args []string
 	// Dir is the working folder; "" is the workspace.
 	Dir string
+	// As are the words that rules and the record see, where Args only do what
+	// they name: the tools of a front end. Such a command never leaves the sandbox.
+	As []string
+	// Web lets it reach every public host that no rule denies, once a person has
+	// allowed that for the session, or the permissions do (SPEC N8). It has a
+	// network of its own.
+	Web bool
 	// NoEgress gives it no way to the network, whatever the tier (SPEC N9).
 	NoEgress bool
 	Kind     TaskKind

@@ -164,7 +164,7 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 	s.work.Go(func() {
 		defer t.cancel()
 		// What another command asks for can do no more than that one.
-		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Kind == Inner, Mode: permission, Stays: c.Kind == Inner})
+		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Kind == Inner || c.Web, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0})
 		t.end(code, reason)
 	})
 	s.watchers.tell()
@@ -173,6 +173,9 @@ func (s *Session) begin(c Start, client *Client, outside bool) (int, error) {
 
 // command is what a decision is about.
 func (t *task) command() Command {
+	if len(t.start.As) > 0 {
+		return Command{Args: t.start.As}
+	}
 	return Command{Args: t.start.Args, Text: t.start.Text, IsText: t.start.Text != ""}
 }
 

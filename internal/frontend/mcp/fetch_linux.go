@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -67,6 +68,15 @@ func orElse(s, other string) string {
 // fetch reads an address from inside, by the session's way out: its hosts are
 // the commands'.
 func (s *server) fetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn) (*sdk.CallToolResult, FetchResult, error) {
+	return s.page(ctx, req, in, false)
+}
+
+// webFetch reads any public address, under its own permission (SPEC N8).
+func (s *server) webFetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn) (*sdk.CallToolResult, FetchResult, error) {
+	return s.page(ctx, req, in, true)
+}
+
+func (s *server) page(ctx context.Context, req *sdk.CallToolRequest, in fetchIn, web bool) (*sdk.CallToolResult, FetchResult, error) {
 	if err := in.check(); err != nil {
 		return nil, FetchResult{}, err
 	}
@@ -82,13 +92,28 @@ func (s *server) fetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn
 		out := FetchResult{URL: in.URL, Denied: []Denied{s.deniedBy("connect", in.URL, rule)}}
 		return textResult(deniedText(out.Denied), true), out, nil
 	}
-	r := inside.Request{Op: "fetch", URL: in.URL, Method: in.Method, Format: in.Format, Max: in.MaxBytes}
+	name := "fetch"
+	if web {
+		name = "web_fetch"
+	}
+	r := inside.Request{Op: "fetch", URL: in.URL, Method: in.Method, Format: in.Format, Max: in.MaxBytes, Public: web && !sess.Policy().Sandboxed()}
 	return call(ctx, s, req,
-		func(sess *session.Session) (*run, error) { return s.once(sess, r, "fetch "+in.URL, "fetch", in.URL) },
+		func(sess *session.Session) (*run, error) { return s.once(sess, r, web, name, in.URL) },
 		func(done *run) (*sdk.CallToolResult, FetchResult, error) {
+			if res := s.ended(done); res.Reason != "" {
+				res.Stdout = ""
+				return textResult(res.text(), true), FetchResult{URL: in.URL, Denied: res.Denied}, nil
+			}
 			a, body, err := answer(done)
 			if err != nil {
 				return nil, FetchResult{}, err
+			}
+			if web { // no rule opens an internal address to it
+				for i := range done.denied {
+					if r := &done.denied[i].Rule; strings.HasPrefix(r.ID, "address:") {
+						r.Lift = "nothing does for web_fetch; fetch is under the rules of the settings"
+					}
+				}
 			}
 			out := FetchResult{URL: a.URL, Status: a.Status, Type: a.Type, Truncated: a.More, Denied: s.denied(done.denied)}
 			if a.Failed != "" {
@@ -102,6 +127,7 @@ func (s *server) fetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn
 			if a.More {
 				text += "\n[it was cut: max_bytes]"
 			}
-			return textResult(text+deniedText(out.Denied), false), out, nil
+			// A refusal of plain HTTP is a page that says so.
+			return textResult(text+deniedText(out.Denied), len(out.Denied) > 0), out, nil
 		})
 }

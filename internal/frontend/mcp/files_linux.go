@@ -65,24 +65,25 @@ func (s *seen) last(path string) *inside.Version {
 
 // self are the words that run this program where commands run. In a sandbox it
 // may lie in a folder that is not there, so it is named by the descriptor that
-// it gets; what follows --inside is for the record.
-func (s *server) self(sess *session.Session, what ...string) []string {
+// it gets.
+func (s *server) self(sess *session.Session) []string {
 	path := "/proc/self/fd/2"
 	if !sess.Policy().Sandboxed() {
 		path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), s.o.Program.Fd())
 	}
-	return append([]string{path, "mcp", "--inside"}, what...)
+	return []string{path, "mcp", "--inside"}
 }
 
 // once starts the work of one request in a sandbox of its own, as a command
-// that is started now: under what the policy says now.
-func (s *server) once(sess *session.Session, r inside.Request, name string, what ...string) (*run, error) {
+// that is started now: under what the policy says now. as is what rules and the
+// record see.
+func (s *server) once(sess *session.Session, r inside.Request, web bool, as ...string) (*run, error) {
 	var b bytes.Buffer
 	if err := inside.Send(&b, r, nil); err != nil {
 		return nil, err
 	}
 	return s.start(sess, start{
-		Start: session.Start{Args: s.self(sess, what...), Dir: s.o.Workspace}, name: name, input: b.Bytes(), stderr: s.o.Program, limit: defaultLimit,
+		Start: session.Start{Args: s.self(sess), As: as, Web: web, Dir: s.o.Workspace}, name: strings.Join(as, " "), input: b.Bytes(), stderr: s.o.Program, limit: defaultLimit,
 	})
 }
 
@@ -135,7 +136,7 @@ func (s *server) ask(ctx context.Context, sess *session.Session, r inside.Reques
 	}
 	if rd.run == nil {
 		one, err := s.start(sess, start{
-			Start: session.Start{Args: s.self(sess, "read"), Dir: s.o.Workspace}, name: "read_file", stderr: s.o.Program, typed: true, pipe: &rd.out,
+			Start: session.Start{Args: s.self(sess), As: []string{"read_file"}, Dir: s.o.Workspace}, name: "read_file", stderr: s.o.Program, typed: true, pipe: &rd.out,
 		})
 		if err != nil {
 			return a, nil, err
@@ -235,8 +236,11 @@ func (s *server) change(ctx context.Context, req *sdk.CallToolRequest, r inside.
 	r.Path, r.Seen = path, s.seen.last(path)
 	_, r.Roots = s.o.Limits(p)
 	return call(ctx, s, req,
-		func(sess *session.Session) (*run, error) { return s.once(sess, r, r.Op+" "+path, r.Op, path) },
+		func(sess *session.Session) (*run, error) { return s.once(sess, r, false, r.Op+"_file", path) },
 		func(done *run) (*sdk.CallToolResult, FileResult, error) {
+			if res := s.ended(done); res.Reason != "" {
+				return textResult(res.text(), true), FileResult{Path: path, Denied: res.Denied}, nil
+			}
 			a, _, err := answer(done)
 			if err != nil {
 				return nil, FileResult{}, err

@@ -32,6 +32,7 @@ func (s *server) addTools(srv *sdk.Server) {
 	add(srv, "write_file", "Make a file, or replace all of it.", writes, s.writeFile)
 	add(srv, "edit_file", "Replace text in a file. It fails if the text is not there, is there more than once (without replace_all), or if the file changed since read_file.", writes, s.editFile)
 	add(srv, "fetch", "Read an http or https address, under the rules of the commands' network; pages become Markdown.", sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, s.fetch)
+	add(srv, "web_fetch", "Read any public http or https address, once the user has allowed that for the session.", sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, s.webFetch)
 	add(srv, "sandbox", "How commands run here: the tier, what they may write and reach, and whether a person can be asked.", looks, s.describe)
 	add(srv, "policy", "The whole policy: every path, host and rule.", looks, s.policy)
 	add(srv, "check", "Say whether something is allowed, and the rule behind it, without doing it.", looks, s.check)

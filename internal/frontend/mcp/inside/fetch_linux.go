@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"bawn/internal/policy"
 )
 
 const (
@@ -29,8 +34,12 @@ func fetch(r Request) (Answer, []byte) {
 	}
 	req.Header.Set("User-Agent", "bawn-fetch")
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.1")
+	way := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
+	if r.Public { // not by a proxy either, which would choose the address
+		way.Proxy, way.DialContext = nil, (&net.Dialer{Control: public}).DialContext
+	}
 	client := &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true},
+		Transport: way,
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
 			if len(via) >= maxRedirects {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -66,6 +75,18 @@ func fetch(r Request) (Answer, []byte) {
 		body, a.More = body[:cut], true
 	}
 	return a, body
+}
+
+// public refuses internal addresses, as they are dialled.
+func public(_, address string, _ syscall.RawConn) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if class := policy.ClassOf(a.Addr()); class != policy.Public {
+		return &refusal{text: fmt.Sprintf("%s is no public address (%s)", address, class), real: address}
+	}
+	return nil
 }
 
 func checkURL(scheme string, user bool) error {

@@ -32,6 +32,8 @@ type Request struct {
 	URL    string `json:"url,omitempty"` // fetch
 	Method string `json:"method,omitempty"`
 	Format string `json:"format,omitempty"`
+	// Public: no internal address is dialled, where no egress sees to that.
+	Public bool `json:"public,omitempty"`
 }
 
 // Version tells one state of a file from another.

@@ -40,7 +40,7 @@ func main() {
 	runs := flag.Int("runs", 200, "interleaved rounds of the start-up rows")
 	srt := flag.String("srt", "", "path of sandbox-runtime's srt, to compare the network with")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
-	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, work or screen")
+	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, work, screen or mcp")
 	pairs := flag.Int("pairs", 7, "interleaved pairs of each row of the name guard")
 	flag.Parse()
 	if err := run(*runs, *pairs, *long, *srt, *only); err != nil {
@@ -83,6 +83,7 @@ func run(runs, pairs int, long bool, srt, only string) error {
 		{"names", true, func() error { return b.names(pairs) }},
 		{"work", true, b.work},
 		{"screen", false, screenRows},
+		{"mcp", false, func() error { return b.mcp(runs / 2) }},
 	} {
 		if only != "" && only != s.name || only == "" && s.long && !long {
 			continue

@@ -130,7 +130,9 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 			r := s.report(p, host)
 			return r.short(os.Getenv("HOME"), s.outside()), r
 		},
-		Check: func(p policy.Policy, action, object string) (string, any, error) { return f.explain(s, p, action, object) },
+		Check: func(p policy.Policy, action, object string) (string, any, error) {
+			return f.explain(s, p, action, object)
+		},
 	})
 }
 

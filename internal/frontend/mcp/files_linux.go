@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/frontend/mcp/inside"
 	"bawn/internal/policy"
@@ -142,6 +143,9 @@ func (s *server) ask(ctx context.Context, sess *session.Session, r inside.Reques
 			return a, nil, err
 		}
 		rd.run, rd.in = one, one.stdin
+		if raw, err := rd.out.SyscallConn(); err == nil { // fewer turns; without it, as it was
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+		}
 	}
 	// An answer that nobody waits for would be taken for the next one's.
 	stop := context.AfterFunc(ctx, rd.run.kill)
@@ -196,7 +200,7 @@ func (s *server) readFile(ctx context.Context, req *sdk.CallToolRequest, in read
 	}
 	s.seen.note(a.Version, path, a.Real)
 	out := FileResult{Path: a.Real, FirstLine: a.First, Lines: a.Lines, Size: a.Version.Size, Truncated: a.More, Denied: []Denied{}}
-	res := textResult(valid(body), false)
+	res := textResult(s.lines.hold(valid(body)), false)
 	if a.More {
 		res.Content = append(res.Content, &sdk.TextContent{Text: fmt.Sprintf("[there is more: read on with offset %d]", a.First+a.Lines)})
 	}

@@ -23,8 +23,9 @@ type lines struct {
 	lists bool
 	end   func() error
 
-	mu  sync.Mutex
-	out io.Writer
+	mu   sync.Mutex
+	out  io.Writer
+	held map[string]heldText
 }
 
 func newLines(in io.ReadCloser, out io.Writer) *lines {
@@ -108,10 +109,21 @@ func (l *lines) line() ([]byte, error) {
 	}
 }
 
+// Write writes a message, with the long texts in their places.
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.out.Write(b)
+	whole := b
+	if len(l.held) > 0 {
+		var err error
+		if whole, err = l.fill(b); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := l.out.Write(whole); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // Close is called for each direction.

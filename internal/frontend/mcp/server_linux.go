@@ -41,7 +41,8 @@ type Options struct {
 
 // server is one client's.
 type server struct {
-	o Options
+	o     Options
+	lines *lines
 
 	opening sync.Mutex
 	sess    *session.Session
@@ -59,14 +60,13 @@ const instructions = `Commands and file tools run in a sandbox (bawn). What it r
 // Serve answers a client until in ends or ctx does, and ends every command that
 // it started.
 func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, o Options) error {
-	s := &server{o: o}
+	s := &server{o: o, lines: newLines(in, out)}
 	srv := sdk.NewServer(&sdk.Implementation{Name: "bawn", Version: o.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, Logger: slog.New(slog.DiscardHandler),
 	})
 	srv.AddReceivingMiddleware(s.warm)
 	s.addTools(srv)
-	l := newLines(in, out)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: l, Writer: l, MaxLineLength: maxLine})
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: s.lines, Writer: s.lines, MaxLineLength: maxLine})
 	if e := s.close(); e != nil && err == nil {
 		err = e
 	}

@@ -286,10 +286,15 @@ func TestReadFileBounds(t *testing.T) {
 }
 
 // A folder that becomes a link to outside, and back, while the tool writes:
-// nothing outside is ever written.
+// nothing outside is ever written; in open the tool's own limit is all there is.
 func TestF8_Race(t *testing.T) {
+	t.Run("guarded", func(t *testing.T) { race(t) })
+	t.Run("open", func(t *testing.T) { race(t, "--tier", "open", "-C", ".") })
+}
+
+func race(t *testing.T, flags ...string) {
 	var outside string
-	d := open(t, options{prepare: func(b *sandboxtest.Box) {
+	d := open(t, options{flags: flags, prepare: func(b *sandboxtest.Box) {
 		outside = filepath.Join(filepath.Dir(b.Workspace), "outside")
 		sandboxtest.Write(t, filepath.Join(outside, "f"), "outside\n")
 		sandboxtest.Write(t, filepath.Join(b.Workspace, "real/f"), "inside\n")
@@ -314,6 +319,7 @@ func TestF8_Race(t *testing.T) {
 		if r := d.call("write_file", args{"path": "real/f", "content": fmt.Sprintln("written", i)}); !r.IsError {
 			written++
 		}
+		d.call("write_file", args{"path": fmt.Sprintf("real/new%d", i), "content": "new\n"})
 	}
 	close(stop)
 	work.Wait()

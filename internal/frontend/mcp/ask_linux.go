@@ -9,15 +9,11 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"bawn/internal/approval"
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
-
-// parking is the revision in which a server asks by the result of a call.
-const parking = "2026-07-28"
 
 // grace is how much longer than its questions a parked call is kept.
 const grace = 30 * time.Second
@@ -25,26 +21,11 @@ const grace = 30 * time.Second
 // maxRounds bounds how often one call asks: clients give up after ten.
 const maxRounds = 8
 
-// client is who is served, as the last request said.
-type client struct {
-	session *sdk.ServerSession
-	elicits bool
-	parks   bool
-}
-
-func clientOf(ss *sdk.ServerSession, c *sdk.ClientCapabilities, version string) client {
-	out := client{session: ss, parks: version >= parking}
-	if c != nil && c.Elicitation != nil {
-		out.elicits = c.Elicitation.Form != nil || c.Elicitation.URL == nil
-	}
-	return out
-}
-
 // asks puts the session's questions to the person behind the client. No answer
 // is for longer than the session.
 type asks struct {
 	mu     sync.Mutex
-	client client
+	client protocol.Client            // who is served, as the last request said
 	shown  map[int]context.CancelFunc // questions that the client was asked
 	parked map[string]*parked         // by request state
 	closed bool
@@ -60,7 +41,7 @@ type parked struct {
 	gone *time.Timer
 }
 
-func (a *asks) set(c client) {
+func (a *asks) set(c protocol.Client) {
 	a.mu.Lock()
 	a.client = c
 	a.mu.Unlock()
@@ -112,9 +93,9 @@ func (a *asks) look(ctx context.Context, s *session.Session) {
 			continue
 		}
 		switch {
-		case !a.client.elicits:
+		case !a.client.Elicits:
 			s.Withdraw(q.ID, "the client cannot ask a person")
-		case a.client.parks:
+		case a.client.Parks():
 			// It is the next call's to ask. If none comes, that is no silence of
 			// the person's, after which nothing more would be asked.
 			one, cancel := context.WithDeadline(ctx, q.Deadline.Add(-5*time.Second))
@@ -128,10 +109,10 @@ func (a *asks) look(ctx context.Context, s *session.Session) {
 		default:
 			one, cancel := context.WithDeadline(ctx, q.Deadline)
 			a.shown[q.ID] = cancel
-			ss := a.client.session
+			who := a.client
 			a.work.Go(func() {
 				defer cancel()
-				res, err := ss.Elicit(one, params(q))
+				res, err := who.Elicit(one, form(q))
 				if err == nil {
 					settle(s, q.ID, res)
 				} else if one.Err() == nil {
@@ -148,8 +129,8 @@ func (a *asks) look(ctx context.Context, s *session.Session) {
 	}
 }
 
-// params is a question as a form of one field.
-func params(q session.Question) *sdk.ElicitParams {
+// form is a question as a form of one field.
+func form(q session.Question) protocol.Form {
 	var b strings.Builder
 	line := func(s string) { b.WriteString(policy.Escape(s) + "\n") }
 	line(q.Prompt.Title)
@@ -173,10 +154,7 @@ func params(q session.Question) *sdk.ElicitParams {
 	for i, w := range words {
 		line(fmt.Sprintf("%s: %s", w, titles[i]))
 	}
-	return &sdk.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: map[string]any{
-		"type": "object", "required": []string{"answer"},
-		"properties": map[string]any{"answer": map[string]any{"type": "string", "title": "Allow it?", "enum": words}},
-	}}
+	return protocol.Form{Message: b.String(), Field: "answer", Title: "Allow it?", Words: words}
 }
 
 func word(s approval.Scope) string {
@@ -188,7 +166,7 @@ func word(s approval.Scope) string {
 
 // settle gives the session an answer. Only the words of the form are a yes, and
 // only where the question offers them.
-func settle(s *session.Session, id int, res *sdk.ElicitResult) {
+func settle(s *session.Session, id int, res protocol.Answer) {
 	said, _ := res.Content["answer"].(string)
 	taken := false
 	switch {
@@ -215,7 +193,7 @@ func (a *asks) pending(r *run) (out []session.Question) {
 }
 
 // park keeps a run until its client comes back.
-func (a *asks) park(r *run, call string, open []session.Question) *sdk.CallToolResult {
+func (a *asks) park(r *run, call string, open []session.Question) *protocol.Result {
 	if r.rounds++; r.rounds > maxRounds {
 		for _, q := range open {
 			r.sess.Withdraw(q.ID, "one call asks no more than that")
@@ -223,11 +201,11 @@ func (a *asks) park(r *run, call string, open []session.Question) *sdk.CallToolR
 		return nil
 	}
 	p := &parked{run: r, call: call, ids: map[string]int{}}
-	requests := sdk.InputRequestMap{}
+	questions := map[string]protocol.Form{}
 	until := time.Now()
 	for _, q := range open {
 		key := fmt.Sprintf("q%d", q.ID)
-		p.ids[key], requests[key] = q.ID, params(q)
+		p.ids[key], questions[key] = q.ID, form(q)
 		if q.Deadline.After(until) {
 			until = q.Deadline
 		}
@@ -248,11 +226,11 @@ func (a *asks) park(r *run, call string, open []session.Question) *sdk.CallToolR
 			r.kill() // nobody will take its result
 		}
 	})
-	return &sdk.CallToolResult{InputRequests: requests, RequestState: state}
+	return &protocol.Result{Questions: questions, State: state}
 }
 
 // resume takes a parked run, once, and gives its session the answers.
-func (a *asks) resume(state, call string, answers sdk.InputResponseMap) (*run, error) {
+func (a *asks) resume(state, call string, answers map[string]protocol.Answer) (*run, error) {
 	a.mu.Lock()
 	p := a.parked[state]
 	if p != nil && p.call == call {
@@ -264,7 +242,7 @@ func (a *asks) resume(state, call string, answers sdk.InputResponseMap) (*run, e
 	}
 	p.gone.Stop()
 	for key, id := range p.ids {
-		if res, ok := answers[key].(*sdk.ElicitResult); ok {
+		if res, ok := answers[key]; ok {
 			settle(p.run.sess, id, res)
 		} else {
 			p.run.sess.Withdraw(id, "the client brought no answer")
@@ -274,9 +252,9 @@ func (a *asks) resume(state, call string, answers sdk.InputResponseMap) (*run, e
 }
 
 // callName is what a call is, for a retry to be the same.
-func callName(p *sdk.CallToolParamsRaw) string {
+func callName(r *protocol.Request) string {
 	var args any
-	_ = json.Unmarshal(p.Arguments, &args)
+	_ = json.Unmarshal(r.Arguments, &args)
 	b, _ := json.Marshal(args)
-	return p.Name + " " + string(b)
+	return r.Tool + " " + string(b)
 }

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/session"
 )
 
@@ -39,7 +38,7 @@ func limit(ms int64, background bool) (time.Duration, error) {
 	return defaultLimit, nil
 }
 
-func (s *server) bash(ctx context.Context, req *sdk.CallToolRequest, in bashIn) (*sdk.CallToolResult, RunResult, error) {
+func (s *server) bash(ctx context.Context, req *protocol.Request, in bashIn) (*protocol.Result, RunResult, error) {
 	if in.Command == "" {
 		return nil, RunResult{}, errors.New("command is empty")
 	}
@@ -53,9 +52,9 @@ func (s *server) bash(ctx context.Context, req *sdk.CallToolRequest, in bashIn) 
 }
 
 // shell runs a command of the model's.
-func (s *server) shell(ctx context.Context, req *sdk.CallToolRequest, c start, background bool) (*sdk.CallToolResult, RunResult, error) {
-	if background && req.Params.RequestState == "" {
-		sess, err := s.session(clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion()))
+func (s *server) shell(ctx context.Context, req *protocol.Request, c start, background bool) (*protocol.Result, RunResult, error) {
+	if background && req.State == "" {
+		sess, err := s.session(req.Client)
 		if err != nil {
 			return nil, RunResult{}, err
 		}
@@ -75,7 +74,7 @@ func (s *server) shell(ctx context.Context, req *sdk.CallToolRequest, c start, b
 		return textResult(res.text(), false), res, nil
 	}
 	return call(ctx, s, req, func(sess *session.Session) (*run, error) { return s.begin(sess, c) },
-		func(r *run) (*sdk.CallToolResult, RunResult, error) {
+		func(r *run) (*protocol.Result, RunResult, error) {
 			res := s.ended(r)
 			return textResult(res.text(), res.Reason != ""), res, nil
 		})
@@ -101,7 +100,7 @@ type outputIn struct {
 	Stream string `json:"stream,omitempty" jsonschema:"stdout (default) or stderr, with offset"`
 }
 
-func (s *server) output(ctx context.Context, req *sdk.CallToolRequest, in outputIn) (*sdk.CallToolResult, RunResult, error) {
+func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn) (*protocol.Result, RunResult, error) {
 	var none RunResult
 	r, err := s.runs.find(in.RunID)
 	if err != nil {
@@ -110,11 +109,11 @@ func (s *server) output(ctx context.Context, req *sdk.CallToolRequest, in output
 	if in.WaitMS < 0 || in.WaitMS > maxWait.Milliseconds() {
 		return nil, none, fmt.Errorf("wait_ms is %d: it is from 0 to %d", in.WaitMS, maxWait.Milliseconds())
 	}
-	c := clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion())
+	c := req.Client
 	s.asks.set(c)
-	name := callName(req.Params)
-	if req.Params.RequestState != "" {
-		if _, err := s.asks.resume(req.Params.RequestState, name, req.Params.InputResponses); err != nil {
+	name := callName(req)
+	if req.State != "" {
+		if _, err := s.asks.resume(req.State, name, req.Answers); err != nil {
 			return nil, none, err
 		}
 	}
@@ -126,7 +125,7 @@ func (s *server) output(ctx context.Context, req *sdk.CallToolRequest, in output
 		s.fill(r, &res)
 		return textResult(res.text(), false), res, nil
 	}
-	if c.parks && c.elicits && !r.over() {
+	if c.Parks() && c.Elicits && !r.over() {
 		if open := s.asks.pending(r); len(open) > 0 {
 			if res := s.asks.park(r, name, open); res != nil {
 				return res, none, nil
@@ -245,7 +244,7 @@ type killIn struct {
 	RunID string `json:"run_id"`
 }
 
-func (s *server) input(ctx context.Context, _ *sdk.CallToolRequest, in inputIn) (*sdk.CallToolResult, RunResult, error) {
+func (s *server) input(ctx context.Context, _ *protocol.Request, in inputIn) (*protocol.Result, RunResult, error) {
 	r, err := s.runs.find(in.RunID)
 	if err == nil {
 		err = r.typeIn(ctx, in.Text, in.EOF)
@@ -258,7 +257,7 @@ func (s *server) input(ctx context.Context, _ *sdk.CallToolRequest, in inputIn) 
 	return textResult("typed\n", false), res, nil
 }
 
-func (s *server) kill(ctx context.Context, _ *sdk.CallToolRequest, in killIn) (*sdk.CallToolResult, RunResult, error) {
+func (s *server) kill(ctx context.Context, _ *protocol.Request, in killIn) (*protocol.Result, RunResult, error) {
 	r, err := s.runs.find(in.RunID)
 	if err != nil {
 		return nil, RunResult{}, err

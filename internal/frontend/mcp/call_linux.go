@@ -6,27 +6,26 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
 
 // call runs a command for one tool call and stays with it until its end; a call
 // that comes back with a person's answers goes on with its own.
-func call[Out any](ctx context.Context, s *server, req *sdk.CallToolRequest,
-	begin func(*session.Session) (*run, error), render func(*run) (*sdk.CallToolResult, Out, error),
-) (*sdk.CallToolResult, Out, error) {
+func call[Out any](ctx context.Context, s *server, req *protocol.Request,
+	begin func(*session.Session) (*run, error), render func(*run) (*protocol.Result, Out, error),
+) (*protocol.Result, Out, error) {
 	var none Out
-	c := clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion())
+	c := req.Client
 	sess, err := s.session(c)
 	if err != nil {
 		return nil, none, err
 	}
 	var r *run
-	name := callName(req.Params)
-	if req.Params.RequestState != "" {
-		r, err = s.asks.resume(req.Params.RequestState, name, req.Params.InputResponses)
+	name := callName(req)
+	if req.State != "" {
+		r, err = s.asks.resume(req.State, name, req.Answers)
 	} else {
 		r, err = begin(sess)
 	}
@@ -41,16 +40,15 @@ func call[Out any](ctx context.Context, s *server, req *sdk.CallToolRequest,
 
 // wait stays with a run until its end, its time, or that of the call. A result
 // is a question: the run goes on, parked.
-func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, c client, r *run, name string) (*sdk.CallToolResult, error) {
+func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Client, r *run, name string) (*protocol.Result, error) {
 	var changes <-chan struct{}
-	if c.parks && c.elicits {
+	if c.Parks() && c.Elicits {
 		tokens, stop := r.sess.Changes()
 		defer stop()
 		changes = tokens
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	token := req.Params.GetProgressToken()
 	for {
 		if changes != nil && !r.over() {
 			if open := s.asks.pending(r); len(open) > 0 {
@@ -77,10 +75,8 @@ func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, c client, r
 				<-r.done
 				return nil, nil
 			}
-			if token != nil {
-				_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-					ProgressToken: token, Progress: time.Since(r.begun).Seconds(), Message: r.lastLine(),
-				})
+			if req.WantsProgress() {
+				req.Progress(time.Since(r.begun).Seconds(), r.lastLine())
 			}
 		}
 	}

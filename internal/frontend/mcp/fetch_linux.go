@@ -7,9 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"bawn/internal/frontend/mcp/inside"
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
@@ -67,20 +66,20 @@ func orElse(s, other string) string {
 
 // fetch reads an address from inside, by the session's way out: its hosts are
 // the commands'.
-func (s *server) fetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn) (*sdk.CallToolResult, FetchResult, error) {
+func (s *server) fetch(ctx context.Context, req *protocol.Request, in fetchIn) (*protocol.Result, FetchResult, error) {
 	return s.page(ctx, req, in, false)
 }
 
 // webFetch reads any public address, under its own permission (SPEC N8).
-func (s *server) webFetch(ctx context.Context, req *sdk.CallToolRequest, in fetchIn) (*sdk.CallToolResult, FetchResult, error) {
+func (s *server) webFetch(ctx context.Context, req *protocol.Request, in fetchIn) (*protocol.Result, FetchResult, error) {
 	return s.page(ctx, req, in, true)
 }
 
-func (s *server) page(ctx context.Context, req *sdk.CallToolRequest, in fetchIn, web bool) (*sdk.CallToolResult, FetchResult, error) {
+func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, web bool) (*protocol.Result, FetchResult, error) {
 	if err := in.check(); err != nil {
 		return nil, FetchResult{}, err
 	}
-	sess, err := s.session(clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion()))
+	sess, err := s.session(req.Client)
 	if err != nil {
 		return nil, FetchResult{}, err
 	}
@@ -99,7 +98,7 @@ func (s *server) page(ctx context.Context, req *sdk.CallToolRequest, in fetchIn,
 	r := inside.Request{Op: "fetch", URL: in.URL, Method: in.Method, Format: in.Format, Max: in.MaxBytes, Public: web && !sess.Policy().Sandboxed()}
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) { return s.once(sess, r, web, name, in.URL) },
-		func(done *run) (*sdk.CallToolResult, FetchResult, error) {
+		func(done *run) (*protocol.Result, FetchResult, error) {
 			if res := s.ended(done); res.Reason != "" {
 				res.Stdout = ""
 				return textResult(res.text(), true), FetchResult{URL: in.URL, Denied: res.Denied}, nil

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/frontend/mcp/inside"
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
@@ -172,7 +172,7 @@ type readIn struct {
 	Limit  int64  `json:"limit,omitempty" jsonschema:"how many lines (default: all that fit)"`
 }
 
-func (s *server) readFile(ctx context.Context, req *sdk.CallToolRequest, in readIn) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) readFile(ctx context.Context, req *protocol.Request, in readIn) (*protocol.Result, FileResult, error) {
 	sess, path, err := s.file(req, in.Path)
 	if err != nil {
 		return nil, FileResult{}, err
@@ -200,9 +200,9 @@ func (s *server) readFile(ctx context.Context, req *sdk.CallToolRequest, in read
 	}
 	s.seen.note(a.Version, path, a.Real)
 	out := FileResult{Path: a.Real, FirstLine: a.First, Lines: a.Lines, Size: a.Version.Size, Truncated: a.More, Denied: []Denied{}}
-	res := textResult(s.lines.hold(valid(body)), false)
+	res := textResult(valid(body), false)
 	if a.More {
-		res.Content = append(res.Content, &sdk.TextContent{Text: fmt.Sprintf("[there is more: read on with offset %d]", a.First+a.Lines)})
+		res.Text = append(res.Text, fmt.Sprintf("[there is more: read on with offset %d]", a.First+a.Lines))
 	}
 	return res, out, nil
 }
@@ -212,7 +212,7 @@ type writeIn struct {
 	Content string `json:"content"`
 }
 
-func (s *server) writeFile(ctx context.Context, req *sdk.CallToolRequest, in writeIn) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) writeFile(ctx context.Context, req *protocol.Request, in writeIn) (*protocol.Result, FileResult, error) {
 	if len(in.Content) > inside.MaxFrame/4 {
 		return nil, FileResult{}, fmt.Errorf("content has %d bytes: at most %d are written", len(in.Content), inside.MaxFrame/4)
 	}
@@ -226,12 +226,12 @@ type editIn struct {
 	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
-func (s *server) editFile(ctx context.Context, req *sdk.CallToolRequest, in editIn) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) editFile(ctx context.Context, req *protocol.Request, in editIn) (*protocol.Result, FileResult, error) {
 	return s.change(ctx, req, inside.Request{Op: "edit", Path: in.Path, Old: in.OldString, New: in.NewString, All: in.ReplaceAll})
 }
 
 // change writes a file, as a command of the session does.
-func (s *server) change(ctx context.Context, req *sdk.CallToolRequest, r inside.Request) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Request) (*protocol.Result, FileResult, error) {
 	sess, path, err := s.file(req, r.Path)
 	if err != nil {
 		return nil, FileResult{}, err
@@ -241,7 +241,7 @@ func (s *server) change(ctx context.Context, req *sdk.CallToolRequest, r inside.
 	_, r.Roots = s.o.Limits(p)
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) { return s.once(sess, r, false, r.Op+"_file", path) },
-		func(done *run) (*sdk.CallToolResult, FileResult, error) {
+		func(done *run) (*protocol.Result, FileResult, error) {
 			if res := s.ended(done); res.Reason != "" {
 				return textResult(res.text(), true), FileResult{Path: path, Denied: res.Denied}, nil
 			}
@@ -268,8 +268,8 @@ func (s *server) change(ctx context.Context, req *sdk.CallToolRequest, r inside.
 		})
 }
 
-func (s *server) file(req *sdk.CallToolRequest, path string) (*session.Session, string, error) {
-	sess, err := s.session(clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion()))
+func (s *server) file(req *protocol.Request, path string) (*session.Session, string, error) {
+	sess, err := s.session(req.Client)
 	if err == nil {
 		path, err = s.path(path)
 	}
@@ -278,7 +278,7 @@ func (s *server) file(req *sdk.CallToolRequest, path string) (*session.Session, 
 
 // fileFailed is the result of work on a file that could not be done; a denial
 // has the rule behind it, as far as one is known.
-func (s *server) fileFailed(p policy.Policy, act policy.Action, a inside.Answer, told []session.Denial) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) fileFailed(p policy.Policy, act policy.Action, a inside.Answer, told []session.Denial) (*protocol.Result, FileResult, error) {
 	out := FileResult{Path: a.Real, Denied: s.denied(told)}
 	if a.Denied && len(out.Denied) == 0 {
 		kind, target := "read", a.Real
@@ -296,7 +296,7 @@ func (s *server) fileFailed(p policy.Policy, act policy.Action, a inside.Answer,
 	return textResult("["+policy.Escape(a.Failed)+"]\n"+deniedText(out.Denied), true), out, nil
 }
 
-func (s *server) fileRefused(kind, path string, r policy.Rule) (*sdk.CallToolResult, FileResult, error) {
+func (s *server) fileRefused(kind, path string, r policy.Rule) (*protocol.Result, FileResult, error) {
 	out := FileResult{Path: path, Denied: []Denied{s.deniedBy(kind, path, r)}}
 	return textResult(deniedText(out.Denied), true), out, nil
 }

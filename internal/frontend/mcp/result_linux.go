@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
@@ -165,6 +165,6 @@ func deniedText(list []Denied) string {
 	return b.String()
 }
 
-func textResult(text string, isError bool) *sdk.CallToolResult {
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, IsError: isError}
+func textResult(text string, isError bool) *protocol.Result {
+	return &protocol.Result{Text: []string{text}, IsError: isError}
 }

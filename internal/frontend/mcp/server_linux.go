@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
@@ -41,8 +39,7 @@ type Options struct {
 
 // server is one client's.
 type server struct {
-	o     Options
-	lines *lines
+	o Options
 
 	opening sync.Mutex
 	sess    *session.Session
@@ -59,18 +56,14 @@ const instructions = `Commands and file tools run in a sandbox (bawn). What it r
 
 // Serve answers a client until in ends or ctx does, and ends every command that
 // it started.
-func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, o Options) error {
-	s := &server{o: o, lines: newLines(in, out)}
-	srv := sdk.NewServer(&sdk.Implementation{Name: "bawn", Version: o.Version}, &sdk.ServerOptions{
-		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, Logger: slog.New(slog.DiscardHandler),
-	})
-	srv.AddReceivingMiddleware(s.warm)
-	s.addTools(srv)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: s.lines, Writer: s.lines, MaxLineLength: maxLine})
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	s := &server{o: o}
+	srv := &protocol.Server{Name: "bawn", Version: o.Version, Instructions: instructions, Tools: s.tools(), Listed: s.warm}
+	err := srv.Serve(ctx, in, out)
 	if e := s.close(); e != nil && err == nil {
 		err = e
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
@@ -78,25 +71,19 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, o Options) erro
 
 // warm makes the session as soon as it is known whether the client can ask, so
 // that no call has to wait for it.
-func (s *server) warm(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		if r, ok := req.(*sdk.ListToolsRequest); ok {
-			c := clientOf(r.Session, r.ClientCapabilities(), r.ProtocolVersion())
-			go func() { _, _ = s.session(c) }() // the first call gets the error
-		}
-		return next(ctx, method, req)
-	}
+func (s *server) warm(c protocol.Client) {
+	go func() { _, _ = s.session(c) }() // the first call gets the error
 }
 
 // session is the one in which everything runs.
-func (s *server) session(c client) (*session.Session, error) {
+func (s *server) session(c protocol.Client) (*session.Session, error) {
 	s.asks.set(c)
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.sess != nil || s.failed != nil {
 		return s.sess, s.failed
 	}
-	if s.sess, s.end, s.failed = s.o.Open(!c.elicits); s.failed == nil {
+	if s.sess, s.end, s.failed = s.o.Open(!c.Elicits); s.failed == nil {
 		s.asks.watch(s.sess)
 	}
 	return s.sess, s.failed

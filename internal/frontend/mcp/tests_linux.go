@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/session"
 	"bawn/internal/shell/plain"
 )
@@ -83,7 +82,7 @@ type testsIn struct {
 	TimeoutMS int64  `json:"timeout_ms,omitempty" jsonschema:"default: 600000"`
 }
 
-func (s *server) runTests(ctx context.Context, req *sdk.CallToolRequest, in testsIn) (*sdk.CallToolResult, RunResult, error) {
+func (s *server) runTests(ctx context.Context, req *protocol.Request, in testsIn) (*protocol.Result, RunResult, error) {
 	configured := s.o.TestCommand
 	if in.Command != "" {
 		configured = in.Command

@@ -4,38 +4,29 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/jsonschema-go/jsonschema"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"bawn/internal/frontend/mcp/protocol"
 )
 
-// add adds one tool. Its input may have further keys: models add some.
-func add[In, Out any](srv *sdk.Server, name, what string, hints sdk.ToolAnnotations, h sdk.ToolHandlerFor[In, Out]) {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err) // the type is this program's
-	}
-	schema.AdditionalProperties = &jsonschema.Schema{}
-	sdk.AddTool(srv, &sdk.Tool{Name: name, Description: what, Annotations: &hints, InputSchema: schema}, h)
-}
-
-func (s *server) addTools(srv *sdk.Server) {
+func (s *server) tools() []protocol.Tool {
 	yes, no := true, false
-	acts := sdk.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
-	looks := sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
-	writes := sdk.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no}
-	add(srv, "bash", "Run shell text in the sandbox. The output and what was denied come back; with background it goes on, and bash_output, bash_input and bash_kill work on its run_id.", acts, s.bash)
-	add(srv, "bash_output", "What a command wrote since the last time, or from an offset on; also of commands that have ended.", looks, s.output)
-	add(srv, "bash_input", "Type to a command that runs in the background or has a terminal.", acts, s.input)
-	add(srv, "bash_kill", "End a command and everything it started.", writes, s.kill)
-	add(srv, "run_tests", "Run the project's tests in the sandbox.", acts, s.runTests)
-	add(srv, "read_file", "Read a text file.", looks, s.readFile)
-	add(srv, "write_file", "Make a file, or replace all of it.", writes, s.writeFile)
-	add(srv, "edit_file", "Replace text in a file. It fails if the text is not there, is there more than once (without replace_all), or if the file changed since read_file.", writes, s.editFile)
-	add(srv, "fetch", "Read an http or https address, under the rules of the commands' network; pages become Markdown.", sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, s.fetch)
-	add(srv, "web_fetch", "Read any public http or https address, once the user has allowed that for the session.", sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, s.webFetch)
-	add(srv, "sandbox", "How commands run here: the tier, what they may write and reach, and whether a person can be asked.", looks, s.describe)
-	add(srv, "policy", "The whole policy: every path, host and rule.", looks, s.policy)
-	add(srv, "check", "Say whether something is allowed, and the rule behind it, without doing it.", looks, s.check)
+	acts := protocol.Hints{Destructive: &yes, OpenWorld: &yes}
+	looks := protocol.Hints{ReadOnly: true, OpenWorld: &no}
+	writes := protocol.Hints{Destructive: &yes, OpenWorld: &no}
+	return []protocol.Tool{
+		protocol.NewTool("bash", "Run shell text in the sandbox. The output and what was denied come back; with background it goes on, and bash_output, bash_input and bash_kill work on its run_id.", acts, s.bash),
+		protocol.NewTool("bash_output", "What a command wrote since the last time, or from an offset on; also of commands that have ended.", looks, s.output),
+		protocol.NewTool("bash_input", "Type to a command that runs in the background or has a terminal.", acts, s.input),
+		protocol.NewTool("bash_kill", "End a command and everything it started.", writes, s.kill),
+		protocol.NewTool("run_tests", "Run the project's tests in the sandbox.", acts, s.runTests),
+		protocol.NewTool("read_file", "Read a text file.", looks, s.readFile),
+		protocol.NewTool("write_file", "Make a file, or replace all of it.", writes, s.writeFile),
+		protocol.NewTool("edit_file", "Replace text in a file. It fails if the text is not there, is there more than once (without replace_all), or if the file changed since read_file.", writes, s.editFile),
+		protocol.NewTool("fetch", "Read an http or https address, under the rules of the commands' network; pages become Markdown.", protocol.Hints{ReadOnly: true, OpenWorld: &yes}, s.fetch),
+		protocol.NewTool("web_fetch", "Read any public http or https address, once the user has allowed that for the session.", protocol.Hints{ReadOnly: true, OpenWorld: &yes}, s.webFetch),
+		protocol.NewTool("sandbox", "How commands run here: the tier, what they may write and reach, and whether a person can be asked.", looks, s.describe),
+		protocol.NewTool("policy", "The whole policy: every path, host and rule.", looks, s.policy),
+		protocol.NewTool("check", "Say whether something is allowed, and the rule behind it, without doing it.", looks, s.check),
+	}
 }
 
 type noIn struct{}
@@ -52,14 +43,14 @@ type SandboxResult struct {
 	Asks      bool     `json:"asks"`                 // a person can be asked
 }
 
-func (s *server) describe(_ context.Context, req *sdk.CallToolRequest, _ noIn) (*sdk.CallToolResult, SandboxResult, error) {
-	c := clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion())
+func (s *server) describe(_ context.Context, req *protocol.Request, _ noIn) (*protocol.Result, SandboxResult, error) {
+	c := req.Client
 	sess, err := s.session(c)
 	if err != nil {
 		return nil, SandboxResult{}, err
 	}
 	p, st := sess.Policy(), sess.State()
-	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: c.elicits && st.Asks, ReadIn: []string{}, WriteIn: []string{}}
+	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: c.Elicits && st.Asks, ReadIn: []string{}, WriteIn: []string{}}
 	if p.Mode() != 0 {
 		out.Mode = p.Mode().String()
 	}
@@ -69,8 +60,8 @@ func (s *server) describe(_ context.Context, req *sdk.CallToolRequest, _ noIn) (
 	return textResult(text, false), out, nil
 }
 
-func (s *server) policy(_ context.Context, req *sdk.CallToolRequest, _ noIn) (*sdk.CallToolResult, any, error) {
-	sess, err := s.session(clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion()))
+func (s *server) policy(_ context.Context, req *protocol.Request, _ noIn) (*protocol.Result, any, error) {
+	sess, err := s.session(req.Client)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,8 +74,8 @@ type checkIn struct {
 	Object string `json:"object" jsonschema:"a path, HOST[:PORT], or shell text"`
 }
 
-func (s *server) check(_ context.Context, req *sdk.CallToolRequest, in checkIn) (*sdk.CallToolResult, any, error) {
-	sess, err := s.session(clientOf(req.Session, req.ClientCapabilities(), req.ProtocolVersion()))
+func (s *server) check(_ context.Context, req *protocol.Request, in checkIn) (*protocol.Result, any, error) {
+	sess, err := s.session(req.Client)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +86,7 @@ func (s *server) check(_ context.Context, req *sdk.CallToolRequest, in checkIn) 
 	return textResult(text, false), report, nil
 }
 
-func jsonResult(v any) (*sdk.CallToolResult, any, error) {
+func jsonResult(v any) (*protocol.Result, any, error) {
 	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return nil, nil, err

@@ -56,12 +56,17 @@ func (r *raw) answer(id string) map[string]any {
 		if err != nil {
 			r.t.Fatalf("the server is gone: %v", err)
 		}
-		var m map[string]any
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
+		var list []map[string]any // a list is answered by one
+		if !strings.HasPrefix(line, "[") {
+			line = "[" + line + "]"
+		}
+		if err := json.Unmarshal([]byte(line), &list); err != nil {
 			r.t.Fatalf("%q: %v", line, err)
 		}
-		if m["id"] == id {
-			return m
+		for _, m := range list {
+			if m["id"] == id {
+				return m
+			}
 		}
 	}
 }

@@ -148,6 +148,20 @@ Examples:
 
 Exit codes: 0 printed or written; 125 not.
 `
+	case "mcp":
+		return `
+The server speaks the Model Context Protocol on standard input and output. The
+workspace is that of the flags, else CLAUDE_PROJECT_DIR or CRUSH_PROJECT_DIR, else
+the current folder. Questions are the agent's to show, if it can; else what would
+be a question is denied. All commands share one session.
+
+Examples:
+  bawn mcp
+  bawn mcp -C ~/src/project --test-command 'make check'
+  bawn mcp --sandbox read-only
+
+Exit codes: 0 the agent has closed the connection; 125 an error.
+`
 	case "setup":
 		return `
 Agents: ` + strings.Join(setup.Names(), ", ") + `. It adds bawn's entries to the
@@ -233,6 +247,8 @@ func flagsOf(command string) []flagSpec {
 		return f.learnSpecs(new(learning))
 	case "check":
 		return append(append(f.policySpecs(), jsonFlag(&asJSON)), f.checkRunSpecs()...)
+	case "mcp":
+		return new(mcpFlags).specs()
 	case "setup":
 		return new(setupFlags).specs()
 	case "hook":
@@ -295,6 +311,11 @@ func versionCommand(args []string) int {
 	if len(args) > 0 {
 		return usageError("version", fmt.Errorf("version takes no argument, got %q", args[0]))
 	}
+	fmt.Fprintln(os.Stdout, "bawn "+programVersion())
+	return 0
+}
+
+func programVersion() string {
 	v := version
 	if v == "" {
 		v = "dev"
@@ -306,6 +327,5 @@ func versionCommand(args []string) int {
 			}
 		}
 	}
-	fmt.Fprintln(os.Stdout, "bawn "+v)
-	return 0
+	return v
 }

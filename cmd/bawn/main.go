@@ -41,6 +41,7 @@ func commands() []command {
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"log", "[list|runs|show|…]", "read the record of runs and decisions", logCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
+		{"mcp", "[flags]", "serve commands and file tools to an agent (MCP)", mcpCommand},
 		{"setup", "AGENT [flags]", "put an AI agent's commands into the sandbox", setupCommand},
 		{"hook", "AGENT", "answer an agent's hook (for agents)", hookCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},

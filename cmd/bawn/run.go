@@ -38,6 +38,7 @@ type runFlags struct {
 	stage       bool
 	staged      string                       // the id under which the run's changes are kept apart
 	begun       time.Time                    // when this process began to look at a staged run
+	unattended  bool                         // of a session: there is nobody to ask
 	plain       bool                         // of a session: lines of text
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given

@@ -59,7 +59,7 @@ func wrapCommand(args []string) int {
 	}
 	f.command = session.Command{Args: rest}
 	if !sessionTerminal() || f.noPrompt { // nobody is there to see a session
-		f.headless = true
+		f.headless, f.unattended = true, true
 		return f.standFor(rest)
 	}
 	return f.onScreen(rest)

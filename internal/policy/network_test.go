@@ -447,3 +447,38 @@ func BenchmarkDecideAddr(b *testing.B) {
 		n.DecideAddr(h, at)
 	}
 }
+
+// web_fetch's network: every public host that no rule denies, and no internal
+// address, whatever the rules of the commands open.
+func TestWithPublicHosts(t *testing.T) {
+	n, err := NewNetwork(NetworkConfig{Allow: mustRules(t, "intra.test", "10.1.2.3"), AllowPrivate: mustRules(t, "intra.test"), Deny: mustRules(t, "evil.test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Policy{tier: Guarded, network: n}.WithPublicHosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := func(s string) Host {
+		h, err := ParseHost(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	for name, want := range map[string]Verdict{"any.test": Allow, "intra.test": Allow, "evil.test": Deny, "sub.evil.test": Deny, "10.1.2.3": Deny, "127.0.0.1": Deny} {
+		if d := p.Network().Decide(Connect{host(name), 443}); d.Verdict != want {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	for addr, want := range map[string]Verdict{"10.1.2.3:443": Deny, "127.0.0.1:443": Deny, "169.254.169.254:80": Deny, "1.1.1.1:443": Allow} {
+		if d := p.Network().DecideAddr(host("intra.test"), netip.MustParseAddrPort(addr)); d.Verdict != want {
+			t.Errorf("%s: %+v", addr, d)
+		}
+	}
+	for _, q := range []Policy{{tier: Airlock}, {tier: Guarded, noNetwork: Rule{ID: "network:off"}}} {
+		if q, err := q.WithPublicHosts(); err != nil || q.HasNetwork() {
+			t.Errorf("%v has a network now, %v", q.tier, err)
+		}
+	}
+}

@@ -169,6 +169,24 @@ func (p Policy) WithHosts(allow, deny []HostRule) (Policy, error) {
 	return p, err
 }
 
+// WithPublicHosts is p with a network of every public host that no rule denies;
+// no rule opens an internal address there (SPEC N8). Where there is no network
+// it changes nothing.
+func (p Policy) WithPublicHosts() (Policy, error) {
+	if !p.HasNetwork() || p.tier == Open {
+		return p, nil
+	}
+	c := NetworkConfig{NoDefaults: true, Allow: []HostRule{{scope: scopeAny, origin: Origin{File: "web_fetch"}}}}
+	for id, r := range p.network.Rules() {
+		if strings.HasPrefix(id, listIDs[listDeny]) {
+			c.Deny = append(c.Deny, r)
+		}
+	}
+	var err error
+	p.network, err = NewNetwork(c)
+	return p, err
+}
+
 // WithoutNetwork is p without a way to the network, as the rule says.
 func (p Policy) WithoutNetwork(why Rule) Policy {
 	p.network = Network{}

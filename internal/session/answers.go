@@ -156,6 +156,17 @@ func (q *questions) answering(id int, s approval.Scope) *question {
 	return nil
 }
 
+// drop ends an open question without an answer.
+func (q *questions) drop(id int, why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list() {
+		if one.id == id && !one.answered {
+			q.finish(one, unasked(one.asked, why))
+		}
+	}
+}
+
 // denyAll says no to all that is open, which is one answer.
 func (q *questions) denyAll() {
 	q.mu.Lock()

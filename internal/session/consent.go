@@ -19,3 +19,12 @@ func Consent(c Command, out Outcome, dir string) approval.Prompt {
 	}
 	return p
 }
+
+// webConsent words the question whether public hosts may be read.
+func webConsent(c Command, out Outcome) approval.Prompt {
+	return approval.Prompt{
+		Title: "Let web_fetch read any public host until the session ends?", Object: c.String(), Rule: out.Decision.Rule,
+		Notes:  []string{"what an address says can be told to its host; private addresses and denied hosts stay out of reach"},
+		Offers: []approval.Offer{{Scope: approval.Session, Text: "until the session ends"}},
+	}
+}

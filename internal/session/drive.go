@@ -51,10 +51,23 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if out.Stays.ID != "" {
 		t.notice("in the sandbox: " + out.Stays.Text)
 	}
-	if out.Decision.Verdict == policy.Ask {
-		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), Consent(t.command(), out, t.info.Dir)); t.decided(d) != "" {
+	if out.Decision.Verdict == policy.Ask && !(t.start.Web && s.webAllowed.Load()) {
+		prompt := Consent(t.command(), out, t.info.Dir)
+		if t.start.Web {
+			prompt = webConsent(t.command(), out)
+		}
+		if d := s.ask.consent(t.ctx, AboutCommand, t.source(), prompt); t.decided(d) != "" {
 			return 125, said(d)
 		}
+		if t.start.Web {
+			s.webAllowed.Store(true)
+		}
+	}
+	if t.start.Web {
+		if p, err = p.WithPublicHosts(); err != nil {
+			return 125, err.Error()
+		}
+		t.policy = p
 	}
 	switch {
 	case out.Place == Outside:
@@ -439,11 +452,11 @@ func (s *Session) forget() {
 		}
 		if t.out != nil {
 			if kept++; kept > maxKept {
-				t.out.close()
+				t.out.Close()
 			}
 		}
 		if ended++; ended > maxEnded {
-			t.out.close()
+			t.out.Close()
 			s.tasks = slices.Delete(s.tasks, i, i+1)
 		}
 	}

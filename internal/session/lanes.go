@@ -60,8 +60,9 @@ func (l *lanes) prepare(p policy.Policy) {
 	}
 }
 
-// enter returns the network for a command under p. An egress that cannot start
-// leaves the command without one, and a person is told.
+// enter returns the network for a command under p, for some one of their own.
+// An egress that cannot start leaves the command without one, and a person is
+// told.
 func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
 	of := classGuarded
 	switch {
@@ -77,7 +78,7 @@ func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	own := p.Profile() != policy.NoProfile // which allows other hosts than the rest
+	own := c.Web || p.Profile() != policy.NoProfile // which allows other hosts than the rest
 	if !own {
 		l.start()
 	}

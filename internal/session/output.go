@@ -13,15 +13,16 @@ import (
 // (DECISIONS "Fixed limits").
 const maxOutput = 16 << 20
 
-// output is what a background command wrote. The file has no name, so that it
+// Output is what a background command wrote. The file has no name, so that it
 // is gone with this process however that ends. A nil one is empty.
-type output struct {
+type Output struct {
 	mu    sync.Mutex
 	f     *os.File // nil when it is closed
 	total int64    // bytes written; the last maxOutput of them are kept
 }
 
-func newOutput(folder string) (*output, error) {
+// NewOutput makes one in a folder of bawn's own state.
+func NewOutput(folder string) (*Output, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("keep the command's output: %w", err)
 	}
@@ -33,11 +34,11 @@ func newOutput(folder string) (*output, error) {
 		f.Close()
 		return nil, fmt.Errorf("keep the command's output: %w", err)
 	}
-	return &output{f: f}, nil
+	return &Output{f: f}, nil
 }
 
 // Write keeps b, over the oldest where there is too much.
-func (o *output) Write(b []byte) (int, error) {
+func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(b)
@@ -57,7 +58,7 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 // tail is the end of it, at most limit bytes.
-func (o *output) tail(limit int) ([]byte, error) {
+func (o *Output) tail(limit int) ([]byte, error) {
 	if o == nil {
 		return nil, nil
 	}
@@ -67,9 +68,14 @@ func (o *output) tail(limit int) ([]byte, error) {
 		return nil, errors.New("the output is no longer kept")
 	}
 	n := min(int64(max(limit, 0)), o.total, maxOutput)
+	return o.read(o.total-n, n)
+}
+
+// read returns n bytes from one on; all are kept. The caller holds mu.
+func (o *Output) read(from, n int64) ([]byte, error) {
 	b := make([]byte, n)
 	for done := int64(0); done < n; {
-		at := (o.total - n + done) % maxOutput
+		at := (from + done) % maxOutput
 		part := b[done:min(n, done+maxOutput-at)]
 		if _, err := o.f.ReadAt(part, at); err != nil {
 			return nil, err
@@ -79,7 +85,21 @@ func (o *output) tail(limit int) ([]byte, error) {
 	return b, nil
 }
 
-func (o *output) size() int64 {
+// From is at most limit bytes of it from offset on, and where they begin: later
+// where the oldest are no longer kept.
+func (o *Output) From(offset int64, limit int) (b []byte, at int64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.f == nil {
+		return nil, 0, errors.New("the output is no longer kept")
+	}
+	at = min(max(offset, o.total-maxOutput, 0), o.total)
+	b, err = o.read(at, min(int64(max(limit, 0)), o.total-at))
+	return b, at, err
+}
+
+// Size counts the bytes written, those that are no longer kept too.
+func (o *Output) Size() int64 {
 	if o == nil {
 		return 0
 	}
@@ -88,7 +108,8 @@ func (o *output) size() int64 {
 	return o.total
 }
 
-func (o *output) close() {
+// Close lets go of it.
+func (o *Output) Close() {
 	if o == nil {
 		return
 	}

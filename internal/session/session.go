@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"bawn/internal/approval"
 	"bawn/internal/egress"
@@ -104,6 +105,8 @@ type Session struct {
 	lanes lanes
 	ports ports
 	work  sync.WaitGroup
+	// webAllowed: a person has let web_fetch read public hosts.
+	webAllowed atomic.Bool
 
 	mu          sync.Mutex
 	closed      bool
@@ -185,7 +188,7 @@ func (s *Session) Close() error {
 		s.rec.End(0, "", denied)
 	}
 	for _, t := range tasks {
-		t.out.close()
+		t.out.Close()
 	}
 	s.watchers.tell()
 	return err
@@ -208,7 +211,7 @@ func (s *Session) State() State {
 	defer s.mu.Unlock()
 	st := State{
 		ID: s.id, Workspace: s.setup.Workspace, Trusted: s.setup.Trusted, Tier: s.tier, Mode: s.setup.Mode, Permission: s.permission,
-		Allowed: s.allowed, Denied: s.denials, Questions: open, FreshClone: s.fresh, Published: shown,
+		Allowed: s.allowed, Denied: s.denials, Asks: s.ask != nil, Questions: open, FreshClone: s.fresh, Published: shown,
 	}
 	if s.policy.Sandboxed() {
 		if !s.policy.HasNetwork() {
@@ -221,7 +224,7 @@ func (s *Session) State() State {
 	}
 	for _, t := range s.tasks {
 		info := t.info
-		info.Output = t.out.size()
+		info.Output = t.out.Size()
 		st.Tasks = append(st.Tasks, info)
 	}
 	return st
@@ -341,6 +344,14 @@ func (s *Session) Answer(id int, scope approval.Scope) bool {
 	}
 	s.watchers.tell()
 	return true
+}
+
+// Withdraw ends a question that no person can be shown any more, or that was
+// dismissed: what waits for it is refused, and who comes later asks anew.
+func (s *Session) Withdraw(id int, why string) {
+	if s.ask != nil {
+		s.ask.drop(id, why)
+	}
 }
 
 // DenyAll says no to every open question.

@@ -845,11 +845,11 @@ func TestStopTwice(t *testing.T) {
 // leaves no name behind.
 func TestOutputIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	o, err := newOutput(dir)
+	o, err := NewOutput(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.close()
+	defer o.Close()
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
@@ -861,7 +861,7 @@ func TestOutputIsBounded(t *testing.T) {
 		}
 	}
 	all, err := o.tail(1 << 30)
-	if err != nil || len(all) != maxOutput || all[0] != 'a'+4 || all[15<<20] != 'a'+19 || o.size() != 20<<20 {
+	if err != nil || len(all) != maxOutput || all[0] != 'a'+4 || all[15<<20] != 'a'+19 || o.Size() != 20<<20 {
 		t.Errorf("%d bytes, %v", len(all), err)
 	}
 	st, err := o.f.Stat()

@@ -24,6 +24,8 @@ type State struct {
 	// Allowed and Denied count decisions since the start: connections, and
 	// denials of every kind.
 	Allowed, Denied int
+	// Asks: a person is asked what the policy leaves open.
+	Asks bool
 	// Questions are open, oldest first.
 	Questions []Question
 	// Tasks are the commands of this session, the running ones and the latest
@@ -109,6 +111,13 @@ type Start struct {
 	Dir string
 	// Preset: it is the agent of bawn wrap. No client can ask for that.
 	Preset bool
+	// As are the words that rules and the record see, where Args only do what
+	// they name: the tools of a front end. Such a command never leaves the sandbox.
+	As []string
+	// Web lets it reach every public host that no rule denies, once a person has
+	// allowed that for the session, or the permissions do (SPEC N8). It has a
+	// network of its own.
+	Web bool
 	// NoEgress gives it no way to the network, whatever the tier (SPEC N9).
 	NoEgress bool
 	Kind     TaskKind

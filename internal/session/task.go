@@ -61,7 +61,7 @@ type task struct {
 	info   Task
 	start  Start
 	client *Client
-	out    *output
+	out    *Output
 	rec    Recorder // nil before it begins; guarded by the session's mu
 	began  bool     // it is recorded that it runs
 	over   bool     // it runs no more, and has info.Code; guarded by the session's mu
@@ -142,7 +142,7 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 	}
 	if c.Kind == Background && c.Terminal == nil {
 		var err error
-		if t.out, err = newOutput(s.setup.Folder); err != nil {
+		if t.out, err = NewOutput(s.setup.Folder); err != nil {
 			return 0, err
 		}
 	}
@@ -156,10 +156,10 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 	}
 	switch {
 	case s.closed:
-		t.out.close()
+		t.out.Close()
 		return 0, ErrClosed
 	case running >= maxRunning:
-		t.out.close()
+		t.out.Close()
 		return 0, fmt.Errorf("%d commands run already; stop one", running)
 	}
 	s.lastTask++
@@ -178,7 +178,7 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 		// What another command asks for can do no more than that one. Where
 		// nobody is there the mode does not count: the agent could run it itself,
 		// in its own sandbox, which is as wide or wider.
-		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner})
+		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Web || c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0})
 		t.end(code, reason)
 	})
 	s.watchers.tell()
@@ -187,6 +187,9 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 
 // command is what a decision is about.
 func (t *task) command() Command {
+	if len(t.start.As) > 0 {
+		return Command{Args: t.start.As}
+	}
 	return Command{Args: t.start.Args, Text: t.start.Text, IsText: t.start.Text != "", Preset: t.start.Preset}
 }
 

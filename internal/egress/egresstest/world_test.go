@@ -4,6 +4,7 @@ package egresstest
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -204,6 +205,21 @@ func (w *world) web() http.Handler {
 		fmt.Fprint(rw, "data: two\n\n")
 	})
 	mux.HandleFunc("/ws", websocketEcho)
+	mux.HandleFunc("/go", func(rw http.ResponseWriter, r *http.Request) {
+		http.Redirect(rw, r, r.URL.Query().Get("to"), http.StatusFound)
+	})
+	mux.HandleFunc("/page", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(rw, "<html><script>alert('<p>no</p>')</script><h1>Title</h1><p>One <a href=/three>two</a>\n four</p><ul><li>item</li></ul>")
+	})
+	mux.HandleFunc("/endless", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain")
+		for line := bytes.Repeat([]byte("endless\n"), 4096); ; {
+			if _, err := rw.Write(line); err != nil {
+				return
+			}
+		}
+	})
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(filepath.Join(w.dir, "files")))))
 	return mux
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"bawn/internal/frontend/mcp"
+	worker "bawn/internal/frontend/mcp/inside"
+	"bawn/internal/policy"
+	"bawn/internal/sandbox"
+	"bawn/internal/session"
+)
+
+// mcpFlags are those of bawn mcp.
+type mcpFlags struct {
+	runFlags
+	test string
+	dirs []string // of --add-dir, as typed
+}
+
+// specs are the flags of a session, without what is about a screen.
+func (f *mcpFlags) specs() []flagSpec {
+	out := slices.DeleteFunc(f.sessionSpecs(), func(s flagSpec) bool { return s.name == "--plain" || s.name == "--no-terminal" })
+	for i := range out {
+		switch set := out[i].set; out[i].name {
+		case "--workspace":
+			out[i].help, out[i].set = "the same as -C", f.setDir
+		case "--add-dir":
+			out[i].set = func(v string) error {
+				f.dirs = append(f.dirs, v)
+				return set(v)
+			}
+		}
+	}
+	return append(out, flagSpec{name: "--test-command", arg: "TEXT", help: "what run_tests runs (default: what the\nworkspace's files say)", set: func(v string) error {
+		f.test = v
+		return nil
+	}})
+}
+
+// mcpCommand serves one agent on standard input and output.
+func mcpCommand(args []string) int {
+	if len(args) > 0 && args[0] == "--inside" { // the file tools' work, in a sandbox
+		if err := worker.Serve(os.Stdin, os.Stdout); err != nil {
+			return exitRefused
+		}
+		return 0
+	}
+	f := new(mcpFlags)
+	rest, err := parseFlags(args, f.specs())
+	switch {
+	case errors.Is(err, errHelp):
+		return helpCommand([]string{"mcp"})
+	case err != nil:
+		return usageError("mcp", err)
+	case len(rest) > 0:
+		return usageError("mcp", fmt.Errorf("mcp takes no argument, got %q", rest[0]))
+	}
+	typed := f.workspace != ""
+	for _, name := range []string{"CLAUDE_PROJECT_DIR", "CRUSH_PROJECT_DIR"} {
+		if f.workspace == "" {
+			f.workspace = os.Getenv(name)
+		}
+	}
+	if err := f.serveMCP(typed); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func (f *mcpFlags) serveMCP(typed bool) error {
+	if nested() {
+		return errNested
+	}
+	f.headless = true
+	// Now, so that the agent learns of bad settings from a server that does not start.
+	s, err := f.load()
+	if err != nil {
+		return err
+	}
+	tier := s.tier()
+	if _, _, err := s.settleTier(tier, session.Command{}, guardWorks()); err != nil {
+		return err
+	}
+	added, err := f.addedDirs()
+	if err != nil {
+		return err
+	}
+	program, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer stop()
+	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
+		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
+		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: lift,
+		Open: func(unattended bool) (*session.Session, func() error, error) {
+			f.unattended = unattended || f.noPrompt
+			one, err := f.newSession(f.notice)
+			if err != nil {
+				return nil, nil, err
+			}
+			return one, one.Close, nil
+		},
+		Limits: func(p policy.Policy) (read, write []string) {
+			in := append([]string{s.workspace}, added...)
+			switch {
+			case !p.Sandboxed() && (typed || len(added) > 0): // SPEC F6
+				return in, in
+			case !p.Sandboxed():
+				return nil, nil
+			}
+			write = append([]string{p.Workspace()}, p.AddDirs()...)
+			if p.Mode() != policy.NoMode { // SPEC T7
+				read = append(slices.Clone(write), added...)
+			}
+			return read, write
+		},
+		Describe: func(p policy.Policy) (string, any) {
+			_, host, _ := s.settleTier(p.Tier(), session.Command{}, guardWorks())
+			r := s.report(p, host)
+			return r.short(os.Getenv("HOME"), s.outside()), r
+		},
+		Check: func(p policy.Policy, action, object string) (string, any, error) {
+			return f.explain(s, p, action, object)
+		},
+	})
+}
+
+// addedDirs are the folders of --add-dir, by their real paths.
+func (f *mcpFlags) addedDirs() (out []string, err error) {
+	for _, one := range f.dirs {
+		dir, err := sandbox.Workspace(one)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, dir)
+	}
+	return out, nil
+}
+
+// explain is `bawn check` for a model.
+func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) (string, any, error) {
+	r := checkResult{Action: action, Tier: p.Tier().String()}
+	if p.Mode() != policy.NoMode {
+		r.Tier = p.Mode().String()
+	}
+	var d policy.Decision
+	switch action {
+	case "read", "write", "connect":
+		if action != "connect" && !filepath.IsAbs(object) {
+			object = filepath.Join(s.workspace, object)
+		}
+		a, err := r.object(object)
+		if err != nil {
+			return "", nil, err
+		}
+		d = p.Decide(a)
+	case "run":
+		if object == "" {
+			return "", nil, errors.New("no command given")
+		}
+		one := f.runFlags
+		one.command = session.Command{Text: object, IsText: true}
+		out, prog := one.decide(one.commandFacts(s.config, p, !f.unattended && f.mayAsk(), !f.unattended && f.mayAsk()))
+		if prog != nil {
+			prog.close()
+		}
+		d, r.Command = out.Decision, one.command.String()
+		r.Place = [...]string{session.Nowhere: "refused", session.Inside: "inside", session.Outside: "outside"}[out.Place]
+	default:
+		return "", nil, fmt.Errorf("unknown action %q: it is read, write, connect or run", action)
+	}
+	r.Verdict, r.Rule, r.Reason, r.Origin, r.Lift = d.Verdict.String(), d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), lift(d.Rule.Lift)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s %s\nrule: %s (%s)\nwhy: %s\n", r.Verdict, action, printable(r.what()), printable(r.Rule), printable(r.Origin), printable(r.Reason))
+	if r.Lift != "" && d.Verdict != policy.Allow {
+		fmt.Fprintf(&b, "to allow it: %s\n", printable(r.Lift))
+	}
+	return b.String(), r, nil
+}

@@ -1,0 +1,277 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bawn/internal/frontend/mcp/protocol"
+	"bawn/internal/session"
+)
+
+const (
+	defaultLimit = 2 * time.Minute
+	maxLimit     = 12 * time.Hour
+	maxWait      = 10 * time.Minute
+)
+
+type bashIn struct {
+	Command     string `json:"command" jsonschema:"shell text, run by bash"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, in a few words"`
+	Workdir     string `json:"workdir,omitempty" jsonschema:"the working folder (default: the workspace)"`
+	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"ends the command and all it started after that time (default: 120000; in the background: none)"`
+	Background  bool   `json:"background,omitempty" jsonschema:"return at once; bash_output reads what it writes"`
+	TTY         bool   `json:"tty,omitempty" jsonschema:"give it a terminal"`
+}
+
+// limit is the time that a command has; 0 is all.
+func limit(ms int64, background bool) (time.Duration, error) {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case ms < 0 || ms > maxLimit.Milliseconds():
+		return 0, fmt.Errorf("timeout_ms is %d: it is from 1 to %d", ms, maxLimit.Milliseconds())
+	case ms > 0:
+		return d, nil
+	case background:
+		return 0, nil
+	}
+	return defaultLimit, nil
+}
+
+func (s *server) bash(ctx context.Context, req *protocol.Request, in bashIn) (*protocol.Result, RunResult, error) {
+	if in.Command == "" {
+		return nil, RunResult{}, errors.New("command is empty")
+	}
+	most, err := limit(in.TimeoutMS, in.Background)
+	if err != nil {
+		return nil, RunResult{}, err
+	}
+	return s.shell(ctx, req, start{
+		Start: session.Start{Text: in.Command, Dir: in.Workdir}, name: in.Command, limit: most, tty: in.TTY, typed: in.Background, kept: true,
+	}, in.Background)
+}
+
+// shell runs a command of the model's.
+func (s *server) shell(ctx context.Context, req *protocol.Request, c start, background bool) (*protocol.Result, RunResult, error) {
+	if background && req.State == "" {
+		sess, err := s.session(req.Client)
+		if err != nil {
+			return nil, RunResult{}, err
+		}
+		r, err := s.begin(sess, c)
+		if err != nil {
+			return nil, RunResult{}, err
+		}
+		if r.limit > 0 {
+			time.AfterFunc(r.limit, func() {
+				if !r.over() {
+					r.late = true
+					r.kill()
+				}
+			})
+		}
+		res := RunResult{RunID: r.id, Running: true, Denied: []Denied{}}
+		return textResult(res.text(), false), res, nil
+	}
+	return call(ctx, s, req, func(sess *session.Session) (*run, error) { return s.begin(sess, c) },
+		func(r *run) (*protocol.Result, RunResult, error) {
+			res := s.ended(r)
+			return textResult(res.text(), res.Reason != ""), res, nil
+		})
+}
+
+// begin starts a command of the model's, in a folder with its links resolved.
+func (s *server) begin(sess *session.Session, c start) (*run, error) {
+	dir := s.o.Workspace
+	if c.Dir != "" {
+		var err error
+		if dir, err = realDir(s.o.Workspace, c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	c.Dir = dir
+	return s.start(sess, c)
+}
+
+type outputIn struct {
+	RunID  string `json:"run_id"`
+	WaitMS int64  `json:"wait_ms,omitempty" jsonschema:"wait that long for new output or the end (at most 600000)"`
+	Offset *int64 `json:"offset,omitempty" jsonschema:"read from that byte on, instead of what is new"`
+	Stream string `json:"stream,omitempty" jsonschema:"stdout (default) or stderr, with offset"`
+}
+
+func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn) (*protocol.Result, RunResult, error) {
+	var none RunResult
+	r, err := s.runs.find(in.RunID)
+	if err != nil {
+		return nil, none, err
+	}
+	if in.WaitMS < 0 || in.WaitMS > maxWait.Milliseconds() {
+		return nil, none, fmt.Errorf("wait_ms is %d: it is from 0 to %d", in.WaitMS, maxWait.Milliseconds())
+	}
+	c := req.Client
+	s.asks.set(c)
+	name := callName(req)
+	if req.State != "" {
+		if _, err := s.asks.resume(req.State, name, req.Answers); err != nil {
+			return nil, none, err
+		}
+	}
+	if in.Offset != nil {
+		res, err := r.from(*in.Offset, in.Stream)
+		if err != nil {
+			return nil, none, err
+		}
+		s.fill(r, &res)
+		return textResult(res.text(), false), res, nil
+	}
+	if c.Parks() && c.Elicits && !r.over() {
+		if open := s.asks.pending(r); len(open) > 0 {
+			if res := s.asks.park(r, name, open); res != nil {
+				return res, none, nil
+			}
+		}
+	}
+	r.awaitOutput(ctx, time.Duration(in.WaitMS)*time.Millisecond)
+	if ctx.Err() != nil {
+		return nil, none, ctx.Err()
+	}
+	res, err := r.news()
+	if err != nil {
+		return nil, none, err
+	}
+	s.fill(r, &res)
+	return textResult(res.text(), false), res, nil
+}
+
+// fill adds to what a run wrote how it stands.
+func (s *server) fill(r *run, res *RunResult) {
+	if !r.over() {
+		res.RunID, res.Running, res.DurationMS, res.Denied = r.id, true, time.Since(r.begun).Milliseconds(), []Denied{}
+		return
+	}
+	all := s.ended(r)
+	all.Stdout, all.Stderr, all.Truncated, all.NextOut, all.NextErr = res.Stdout, res.Stderr, res.Truncated, res.NextOut, res.NextErr
+	*res = all
+}
+
+// awaitOutput returns when there is something new, when the run has ended, or
+// after that time.
+func (r *run) awaitOutput(ctx context.Context, most time.Duration) {
+	end := time.NewTimer(most)
+	defer end.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		r.mu.Lock()
+		news := r.out.Size() > r.shown[0] || r.err.Size() > r.shown[1]
+		r.mu.Unlock()
+		if news {
+			return
+		}
+		select {
+		case <-r.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-end.C:
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// news is what was written since the last time, as much as one result shows.
+func (r *run) news() (RunResult, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var res RunResult
+	for i, o := range []*session.Output{r.out, r.err} {
+		if o == nil {
+			continue
+		}
+		b, at, err := o.From(r.shown[i], maxShown)
+		if err != nil {
+			return res, err
+		}
+		r.shown[i] = at + int64(len(b))
+		res.Truncated = res.Truncated || r.shown[i] < o.Size()
+		if i == 0 {
+			res.Stdout, res.NextOut = valid(b), r.shown[i]
+		} else {
+			res.Stderr, res.NextErr = valid(b), r.shown[i]
+		}
+	}
+	return res, nil
+}
+
+// from is a stream from an offset on.
+func (r *run) from(offset int64, stream string) (RunResult, error) {
+	o := r.out
+	switch stream {
+	case "", "stdout":
+	case "stderr":
+		o = r.err
+	default:
+		return RunResult{}, fmt.Errorf("stream is %q: it is stdout or stderr", stream)
+	}
+	if offset < 0 {
+		return RunResult{}, fmt.Errorf("offset is %d: it counts bytes from 0", offset)
+	}
+	if o == nil {
+		return RunResult{}, nil
+	}
+	b, at, err := o.From(offset, maxShown)
+	if err != nil {
+		return RunResult{}, err
+	}
+	res := RunResult{Truncated: at+int64(len(b)) < o.Size()}
+	if stream == "stderr" {
+		res.Stderr, res.NextErr = valid(b), at+int64(len(b))
+	} else {
+		res.Stdout, res.NextOut = valid(b), at+int64(len(b))
+	}
+	return res, nil
+}
+
+type inputIn struct {
+	RunID string `json:"run_id"`
+	Text  string `json:"text" jsonschema:"typed as it is; end a line with \\n"`
+	EOF   bool   `json:"eof,omitempty" jsonschema:"close the input after it"`
+}
+
+type killIn struct {
+	RunID string `json:"run_id"`
+}
+
+func (s *server) input(ctx context.Context, _ *protocol.Request, in inputIn) (*protocol.Result, RunResult, error) {
+	r, err := s.runs.find(in.RunID)
+	if err == nil {
+		err = r.typeIn(ctx, in.Text, in.EOF)
+	}
+	if err != nil {
+		return nil, RunResult{}, err
+	}
+	var res RunResult
+	s.fill(r, &res)
+	return textResult("typed\n", false), res, nil
+}
+
+func (s *server) kill(ctx context.Context, _ *protocol.Request, in killIn) (*protocol.Result, RunResult, error) {
+	r, err := s.runs.find(in.RunID)
+	if err != nil {
+		return nil, RunResult{}, err
+	}
+	r.kill()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, RunResult{}, ctx.Err()
+	}
+	res, err := r.news()
+	if err != nil {
+		return nil, RunResult{}, err
+	}
+	s.fill(r, &res)
+	return textResult(res.text(), false), res, nil
+}

@@ -1,0 +1,100 @@
+package inside
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// MaxFrame bounds a request, and each part of an answer, in bytes.
+const MaxFrame = 32 << 20
+
+// Request is one piece of work. Op is read, write, edit or fetch.
+type Request struct {
+	Op   string `json:"op"`
+	Path string `json:"path,omitempty"` // absolute
+	// Roots are the folders that hold the file, by their real paths; none is
+	// no limit.
+	Roots []string `json:"roots,omitempty"`
+
+	Offset int64 `json:"offset,omitempty"` // read: the first line, from 1
+	Limit  int64 `json:"limit,omitempty"`  // read: lines
+	Max    int   `json:"max,omitempty"`    // read, fetch: bytes
+
+	Content string `json:"content,omitempty"` // write
+	Old     string `json:"old,omitempty"`     // edit
+	New     string `json:"new,omitempty"`
+	All     bool   `json:"all,omitempty"`
+	// Seen is the file as it was last read or written here; nil is never.
+	Seen *Version `json:"seen,omitempty"`
+
+	URL    string `json:"url,omitempty"` // fetch
+	Method string `json:"method,omitempty"`
+	Format string `json:"format,omitempty"`
+	// Public: no internal address is dialled, where no egress sees to that.
+	Public bool `json:"public,omitempty"`
+}
+
+// Version tells one state of a file from another.
+type Version struct {
+	Dev   uint64 `json:"dev"`
+	Ino   uint64 `json:"ino"`
+	Size  int64  `json:"size"`
+	Mtime int64  `json:"mtime"` // nanoseconds
+	Ctime int64  `json:"ctime"`
+}
+
+// Answer is what came of a request. Exactly one of Failed and the rest counts.
+type Answer struct {
+	Failed string `json:"failed,omitempty"` // why not, for the model
+	Denied bool   `json:"denied,omitempty"` // the kernel or the limit refused it
+	// Limit: it was the limit, not the kernel.
+	Limit bool `json:"limit,omitempty"`
+
+	Real    string  `json:"real,omitempty"` // of the opened file
+	Version Version `json:"version"`
+	Links   uint64  `json:"links,omitempty"` // names that the file has
+
+	Lines   int64 `json:"lines,omitempty"` // read: in the body
+	First   int64 `json:"first,omitempty"`
+	More    bool  `json:"more,omitempty"`    // there is more after the body
+	Changed int   `json:"changed,omitempty"` // edit: places
+	Created bool  `json:"created,omitempty"` // write
+
+	Status int    `json:"status,omitempty"` // fetch
+	Type   string `json:"type,omitempty"`
+	URL    string `json:"url,omitempty"` // after redirects
+}
+
+// Send writes a value and what belongs to it.
+func Send(w io.Writer, v any, body []byte) error {
+	head, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(head) > MaxFrame || len(body) > MaxFrame {
+		return fmt.Errorf("a frame of %d bytes: at most %d can be sent", max(len(head), len(body)), MaxFrame)
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)+len(body)), uint32(len(head)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
+	_, err = w.Write(append(append(frame, head...), body...))
+	return err
+}
+
+// Receive reads what Send wrote; io.EOF is the end between two frames.
+func Receive(r io.Reader, v any) (body []byte, err error) {
+	var size [8]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	head, rest := binary.BigEndian.Uint32(size[:4]), binary.BigEndian.Uint32(size[4:])
+	if head > MaxFrame || rest > MaxFrame {
+		return nil, fmt.Errorf("a frame of %d bytes: at most %d are taken", max(head, rest), MaxFrame)
+	}
+	b := make([]byte, int(head)+int(rest))
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return b[head:], json.Unmarshal(b[:head], v)
+}

@@ -1,0 +1,3 @@
+// Package mcptest runs the real program as an MCP server, with the official
+// SDK's client.
+package mcptest

@@ -1,0 +1,130 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Keys of a request's _meta, from revision 2026-07-28 on.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+)
+
+// client tells from a request who sent it; nil is one that has not said.
+func (c *conn) client(params json.RawMessage) (*Client, *rpcError) {
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(params, &p) // no _meta: a client of the handshake
+	var version string
+	if json.Unmarshal(p.Meta[metaVersion], &version) != nil || version < Stateless {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.old, nil
+	}
+	if !slices.Contains(Versions, version) {
+		return nil, &rpcError{codeVersion, "unsupported protocol version", map[string]any{"supported": Versions, "requested": version}}
+	}
+	var can *capabilities
+	if json.Unmarshal(p.Meta[metaCapabilities], &can) != nil || can == nil {
+		return nil, &rpcError{codeInvalidParams, fmt.Sprintf("_meta needs %q", metaCapabilities), nil}
+	}
+	return &Client{Version: version, Elicits: can.forms(), conn: c}, nil
+}
+
+// handle is the answer to one request.
+func (c *conn) handle(ctx context.Context, m message) (any, *rpcError) {
+	who, err := c.client(m.Params)
+	if err != nil {
+		return nil, err
+	}
+	stateless := who != nil && who.Parks()
+	unknown := &rpcError{codeNoMethod, fmt.Sprintf("no method %.100q here", m.Method), nil}
+	var out map[string]any
+	switch {
+	case m.Method == "ping" && !stateless:
+		return map[string]any{}, nil
+	case m.Method == "server/discover" && stateless:
+		out = c.server.identity(map[string]any{"supportedVersions": Versions, "ttlMs": 0, "cacheScope": "private"})
+	case m.Method == "server/discover": // from the revision on that has it
+		return nil, unknown
+	case who == nil:
+		return nil, &rpcError{codeInvalidRequest, "initialize comes first", nil}
+	case m.Method == "tools/list":
+		if c.server.Listed != nil {
+			c.server.Listed(*who)
+		}
+		out = c.server.list(*who)
+	case m.Method == "tools/call":
+		if out, err = c.call(ctx, *who, m.Params); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, unknown
+	}
+	if stateless {
+		if _, ok := out["resultType"]; !ok {
+			out["resultType"] = "complete"
+		}
+		out["_meta"] = map[string]any{metaServer: c.server.info()}
+	}
+	return out, nil
+}
+
+// list is all tools, in their order, in one page.
+func (s *Server) list(who Client) map[string]any {
+	tools := []map[string]any{}
+	for _, t := range s.Tools {
+		one := map[string]any{"name": t.name, "description": t.description, "inputSchema": t.input}
+		if who.Version >= "2025-03-26" {
+			one["annotations"] = t.hints
+		}
+		tools = append(tools, one)
+	}
+	out := map[string]any{"tools": tools}
+	if who.Parks() {
+		out["ttlMs"], out["cacheScope"] = 0, "private"
+	}
+	return out
+}
+
+func (c *conn) call(ctx context.Context, who Client, params json.RawMessage) (map[string]any, *rpcError) {
+	var p struct {
+		Name      string            `json:"name"`
+		Arguments json.RawMessage   `json:"arguments"`
+		State     string            `json:"requestState"`
+		Answers   map[string]Answer `json:"inputResponses"`
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, &rpcError{codeInvalidParams, "the parameters of tools/call: " + err.Error(), nil}
+	}
+	i := slices.IndexFunc(c.server.Tools, func(t Tool) bool { return t.name == p.Name })
+	if i < 0 {
+		var names []string
+		for _, t := range c.server.Tools {
+			names = append(names, t.name)
+		}
+		return nil, &rpcError{codeInvalidParams, fmt.Sprintf("no tool %.100q; there are %s", p.Name, strings.Join(names, ", ")), nil}
+	}
+	if string(p.Meta.Token) == "null" {
+		p.Meta.Token = nil
+	}
+	r := &Request{Client: who, Tool: p.Name, Arguments: p.Arguments, State: p.State, Answers: p.Answers, token: p.Meta.Token}
+	res, err := c.server.Tools[i].call(ctx, r)
+	if err != nil { // the model is to read it, and to do better
+		res = &Result{Text: []string{err.Error()}, IsError: true}
+	}
+	out, err := res.wire(who)
+	if err != nil {
+		return nil, &rpcError{codeInternal, err.Error(), nil}
+	}
+	return out, nil
+}

@@ -17,7 +17,7 @@
           src = self;
           subPackages = [ "cmd/bawn" ];
           # The hash of `go mod vendor`; a test keeps it right.
-          vendorHash = "sha256-zYVSAdO4m6++YdfP7HMZQTssoUL1tCVqsDc/aQSBW7s=";
+          vendorHash = "sha256-Ary5za5p1lm/14+g8vthspDPwdOjHu3BHu9TJudlbKk=";
           env.CGO_ENABLED = 0;
           ldflags = [ "-s" "-w" "-X main.version=${self.shortRev or "dev"}" ];
           # They need a kernel that a build sandbox does not have.

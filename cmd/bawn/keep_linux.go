@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,18 +48,15 @@ func keepCommand(args []string) int {
 		return fail(err)
 	}
 	defer run.Close()
-	paths, err := pathsIn(run, words)
+	// Who forces a path means that one: with none beside it, all else stays.
+	paths, err := pathsIn(run, slices.Concat(words, f.force))
 	if err != nil {
 		return fail(err)
 	}
 	if f.diff {
 		return f.show(run, paths)
 	}
-	for _, p := range f.force {
-		if _, err := inRoot(run, p); err != nil {
-			return fail(err)
-		}
-	}
+	f.force = paths[len(words):]
 	return f.keep(run, paths)
 }
 

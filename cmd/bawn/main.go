@@ -45,7 +45,7 @@ func commands() []command {
 		{"setup", "AGENT [flags]", "put an AI agent's commands into the sandbox", setupCommand},
 		{"hook", "AGENT", "answer an agent's hook (for agents)", hookCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
-		{"completion", "bash|zsh|fish|man|man-config", "print the completion for a shell, or the manual", completionCommand},
+		{"completion", "bash|zsh|fish|man…", "print the completion for a shell, or the manual", completionCommand},
 		{"version", "", "print the version", versionCommand},
 		{"help", "[COMMAND]", "explain a command", helpCommand},
 	}

@@ -101,6 +101,8 @@ func (f *runFlags) specs() []flagSpec {
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-terminal", help: "ask in a session alone, never on this terminal", on: func() { f.noTerminal = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
+		flagSpec{name: "-y", help: "the same: it allows nothing", on: func() { f.noPrompt = true }},
+		flagSpec{name: "-p", help: "the same", on: func() { f.noPrompt = true }},
 		flagSpec{name: "--report", arg: "FILE|fd:N", help: "write what was denied, and why, as JSON", set: func(v string) (err error) {
 			f.report, err = parseReport(v)
 			return err

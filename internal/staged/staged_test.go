@@ -255,7 +255,8 @@ echo mine >made; echo mine >tree/new; echo mine >gone`)
 		Kept    []struct{ Path string }
 		Staged  int
 	}
-	r = keep(t, b, "--json", "--force", "edited", "edited")
+	// What is forced is what is kept.
+	r = keep(t, b, "--json", "--force", "edited")
 	if err := json.Unmarshal([]byte(r.Stdout), &refused); err != nil || r.Code != 0 || len(refused.Kept) != 1 || refused.Staged != 4 {
 		t.Errorf("%v: %+v", err, r)
 	}

@@ -264,7 +264,7 @@ func TestB119_NobodyToAskIsDenied(t *testing.T) {
 	b := NewBox(t, w, "native")
 	r := b.Sh(t, "%s", get)
 	denied(t, r.Stdout)
-	for _, flags := range [][]string{{"--no-prompt"}, {"--sandbox", "workspace-write"}} {
+	for _, flags := range [][]string{{"--no-prompt"}, {"-y"}, {"-p"}, {"--sandbox", "workspace-write"}} {
 		b := NewBox(t, w, "native")
 		b.Flags = flags
 		s := b.shOnScreen(t, get)

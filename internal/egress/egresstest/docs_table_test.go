@@ -68,6 +68,21 @@ var docsExamples = map[string]example{
 	"bawn log follow":               {until: `grep -q fetch.sh "$OUT"`, code: 0},
 	"bawn log export FORMAT [-o F]": {run: []string{"bawn log export jsonl", "bawn log export csv", "bawn log export markdown", "bawn log export html", "bawn log export jsonl -o F && cat F"}, says: "fetch.sh"},
 
+	// docs/staged.md, and help
+	"bawn run --stage -- CMD":             {run: []string{"bawn run --stage -- npm run codemod", "bawn keep", "grep -q new src/app.js"}},
+	"bawn run --stage -- npm run codemod": {says: "staged"},
+	"bawn keep --diff [ID] [PATH…]":       {run: []string{"bawn keep --diff", "bawn keep --diff src/app.js"}, says: "+new"},
+	"bawn keep [ID] [PATH…]":              {run: []string{"bawn keep src/app.js", "grep -q new src/app.js"}},
+	"bawn keep --force PATH":              {run: []string{"bawn keep --force other.js"}},
+	"bawn keep --force src/app.js":        {setup: "bawn discard; bawn run -q --stage -- npm run codemod; touch src/app.js"},
+	"bawn discard [ID]":                   {run: []string{"bawn discard"}},
+
+	// docs/learn.md, and help
+	"bawn learn -- make release": {skip: "it shows a question; TestLearn_HostAndFolder and TestLearn_Folder answer such"},
+
+	// docs/mcp.md
+	"bawn mcp -C ~/src/project --test-command 'make check'": {setup: "mkdir -p ~/src/project"},
+
 	// docs/import.md
 	"bawn import codex -o ~/.config/bawn/config.toml": {setup: "rm -rf ~/.config/bawn"},
 
@@ -96,9 +111,10 @@ var docsTexts = map[string]string{
 // docsFiles are on every desk: in the workspace, in the home, and programs that
 // stand for those that are not here.
 var docsFiles = map[string]string{
-	"package.json":     `{"name": "shop", "version": "1.0.0", "scripts": {"test": "echo tested"}}`,
+	"package.json":     `{"name": "shop", "version": "1.0.0", "scripts": {"test": "echo tested", "codemod": "mkdir -p src; echo new >src/app.js; echo new >other.js; echo new >third.js; echo >>package.json"}}`,
+	"build.sh":         "#!/bin/sh\necho built\n",
 	"web/package.json": `{"name": "web", "version": "1.0.0", "scripts": {"test": "echo tested", "lint": "echo linted"}}`,
-	"Makefile":         "a.out:\n\t@printf '#!/bin/sh\\necho built\\n' >a.out; chmod +x a.out # TODO\n",
+	"Makefile":         "a.out:\n\t@printf '#!/bin/sh\\necho built\\n' >a.out; chmod +x a.out # TODO\ntest:\n\t@echo tested\n",
 	"fetch.sh":         "curl -sS https://example.org/\n",
 	"integration-test": "#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/5432 && printf '\\0\\0\\0\\10\\0\\3\\0\\0' >&3 && read -r -n1 -u3 && echo answered\n",
 	"fence.jsonc":      fenceSettings,

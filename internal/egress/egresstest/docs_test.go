@@ -5,6 +5,7 @@ package egresstest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -417,6 +418,9 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 			if words[0] == "--" {
 				continue
 			}
+			if strings.HasPrefix(words[0], "-") { // the session's, which wrap has too
+				words = append([]string{"wrap"}, words...)
+			}
 			text, ok := help[words[0]]
 			if !ok {
 				t.Errorf("%s: `%s`: there is no such command", page, m[1])
@@ -451,6 +455,12 @@ func TestDocs_Files(t *testing.T) {
 					t.Errorf("%s: exit %d: %s\n%s", f.at(), code, out, text)
 				}
 			case "json":
+				if !strings.Contains(text, `"permissions"`) { // no plugin's
+					if !json.Valid([]byte(text)) {
+						t.Errorf("%s: it is no JSON\n%s", f.at(), text)
+					}
+					break
+				}
 				sandboxtest.Write(t, filepath.Join(d.Home, ".example/x"), "x")
 				const try = "bawn run -q -- sh -c 'echo y >~/.example/x'"
 				if code, out := d.run(t, try, example{}); code != 2 {

@@ -5,6 +5,7 @@ package staged_test
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,4 +130,21 @@ func TestKeepReplacedMeanwhile(t *testing.T) {
 			t.Error("what was put there meanwhile is lost")
 		}
 	}
+}
+
+// A folder that took the workspace's place, often with its inode number, is
+// not the one that the run began with.
+func TestWorkspaceReplaced(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	b.Sh(t, "echo new >f").OK(t)
+	record := b.State + "/bawn/staged/" + stagedIDs(t, b)[0] + "/run.json"
+	was := text(t, record)
+	write(t, record, regexp.MustCompile(`"born":\d+`).ReplaceAllString(was, `"born":1`)) // as if it had another's number
+	wantKept(t, keep(t, b), 125, "another folder", "bawn discard")
+	if exists(b.Workspace + "/f") {
+		t.Error("it was kept all the same")
+	}
+	write(t, record, was)
+	keep(t, b).OK(t)
 }

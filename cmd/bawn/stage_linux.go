@@ -12,7 +12,15 @@ import (
 	"bawn/internal/staged"
 )
 
-func stagedStore() staged.Store { return staged.Store{Dir: staged.In(trustState())} }
+// stagedStore is by its real place, as the layers of caches are: nothing is
+// mounted by way of a link, which a home may lie behind.
+func stagedStore() staged.Store {
+	state := trustState()
+	if real, err := sandbox.RealPath(state); err == nil {
+		state = real
+	}
+	return staged.Store{Dir: staged.In(state)}
+}
 
 // stagedRun is one while its command runs; nil if that is not staged.
 type stagedRun struct{ run *staged.Run }

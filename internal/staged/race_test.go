@@ -148,3 +148,23 @@ func TestWorkspaceReplaced(t *testing.T) {
 	write(t, record, was)
 	keep(t, b).OK(t)
 }
+
+// A state folder behind a link is one like others.
+func TestLinkedState(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	real := b.State
+	b.State += "-link"
+	shell(t, "/", "mkdir -p "+real)
+	if err := os.Symlink(real, b.State); err != nil {
+		t.Fatal(err)
+	}
+	b.Sh(t, "echo new >f").OK(t)
+	if exists(b.Workspace + "/f") {
+		t.Error("it was not staged")
+	}
+	keep(t, b).OK(t)
+	if text(t, b.Workspace+"/f") != "new\n" {
+		t.Error("it was not kept")
+	}
+}

@@ -107,19 +107,19 @@ func (s *stagedRun) end(f *runFlags, code int) {
 		return
 	}
 	defer s.run.Close()
-	if err := s.run.End(code); err != nil {
-		warn("the end of the staged run could not be noted: %v", err)
-	}
 	id := s.run.ID
 	scan, err := s.run.Scan()
-	if err != nil {
-		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
-		return
-	}
-	if len(scan.Changes)+len(scan.Left) == 0 {
+	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
 		if err := s.run.Discard(); err != nil {
 			warn("staged run %s changed nothing, but cannot be removed: %v", id, err)
 		}
+		return
+	}
+	if err := s.run.End(code); err != nil {
+		warn("the end of the staged run could not be noted: %v", err)
+	}
+	if err != nil {
+		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
 		return
 	}
 	f.staged = id

@@ -12,7 +12,15 @@ import (
 	"bawn/internal/staged"
 )
 
-func stagedStore() staged.Store { return staged.Store{Dir: staged.In(trustState())} }
+// stagedStore is by its real place, as the layers of caches are: nothing is
+// mounted by way of a link, which a home may lie behind.
+func stagedStore() staged.Store {
+	state := trustState()
+	if real, err := sandbox.RealPath(state); err == nil {
+		state = real
+	}
+	return staged.Store{Dir: staged.In(state)}
+}
 
 // stagedRun is one while its command runs; nil if that is not staged.
 type stagedRun struct{ run *staged.Run }
@@ -99,19 +107,19 @@ func (s *stagedRun) end(f *runFlags, code int) {
 		return
 	}
 	defer s.run.Close()
-	if err := s.run.End(code); err != nil {
-		warn("the end of the staged run could not be noted: %v", err)
-	}
 	id := s.run.ID
 	scan, err := s.run.Scan()
-	if err != nil {
-		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
-		return
-	}
-	if len(scan.Changes)+len(scan.Left) == 0 {
+	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
 		if err := s.run.Discard(); err != nil {
 			warn("staged run %s changed nothing, but cannot be removed: %v", id, err)
 		}
+		return
+	}
+	if err := s.run.End(code); err != nil {
+		warn("the end of the staged run could not be noted: %v", err)
+	}
+	if err != nil {
+		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
 		return
 	}
 	f.staged = id

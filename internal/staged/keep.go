@@ -326,7 +326,7 @@ func sameObject(a, b *unix.Stat_t) bool {
 // enter opens the folder of the workspace that is worked in, and makes it
 // writable for the while if its owner may not write it.
 func (k *keeper) enter(p place) (int, error) {
-	if k.dirFD >= 0 && k.dir == p {
+	if k.dirFD >= 0 && k.dir == p && k.inPlace() == nil {
 		return k.dirFD, nil
 	}
 	k.leaveDir()
@@ -334,10 +334,9 @@ func (k *keeper) enter(p place) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	at, err := os.Readlink(fdPath(fd))
-	if want := k.r.PathOf(p.root, p.rel); err != nil || at != want {
+	if err := k.isAt(fd, p); err != nil {
 		unix.Close(fd)
-		return -1, errors.Join(err, fmt.Errorf("it is at %q now", at))
+		return -1, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -353,6 +352,18 @@ func (k *keeper) enter(p place) (int, error) {
 	return fd, k.j.enter(p)
 }
 
+// isAt reports an error if the folder fd is not the one at p any more: a
+// command may move it to where other rules hold, while a file is copied.
+func (k *keeper) isAt(fd int, p place) error {
+	at, err := os.Readlink(fdPath(fd))
+	if err == nil && at != k.r.PathOf(p.root, p.rel) {
+		err = fmt.Errorf("it is at %q now", at)
+	}
+	return err
+}
+
+func (k *keeper) inPlace() error { return k.isAt(k.dirFD, k.dir) }
+
 func (k *keeper) leaveDir() {
 	if k.dirFD >= 0 {
 		unix.Close(k.dirFD)
@@ -360,19 +371,29 @@ func (k *keeper) leaveDir() {
 	}
 }
 
-func (k *keeper) ask(c *Change, a Ask) (Answer, bool) {
+func (k *keeper) judge(a Ask) Answer {
 	a.DirPath = k.r.PathOf(k.dir.root, k.dir.rel)
-	answer := k.o.Judge.Judge(a)
+	return k.o.Judge.Judge(a)
+}
+
+// ask is judge, and notes what is refused.
+func (k *keeper) ask(c *Change, a Ask) (Answer, bool) {
+	answer := k.judge(a)
 	if !answer.Allowed {
 		why := answer.Reason
 		if why == "" {
 			why = answer.Rule.Text
 		}
 		k.refuse(c, Refusal{Why: why, Lift: answer.Rule.Lift, Rule: answer.Rule})
-	} else if answer.Rule.ID != "" {
-		k.out.Watched = append(k.out.Watched, Watched{k.path(c), answer.Rule})
 	}
 	return answer, answer.Allowed
+}
+
+// watch notes a kept name that the rules only watch.
+func (k *keeper) watch(c *Change, answer Answer) {
+	if answer.Rule.ID != "" {
+		k.out.Watched = append(k.out.Watched, Watched{k.path(c), answer.Rule})
+	}
 }
 
 func (k *keeper) kept(c *Change) { k.out.Kept = append(k.out.Kept, *c) }

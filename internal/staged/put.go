@@ -8,10 +8,14 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
 )
 
-// tempName is the name of the one temporary file that a keep has at a time.
-func (r *Run) tempName() string { return ".bawn-keep-" + r.ID }
+// tempName is the name of the one temporary file that a keep has at a time. No
+// sandboxed command may open it, move it or put another in its place
+// (policy.KeepPrefix).
+func (r *Run) tempName() string { return policy.KeepPrefix + r.ID }
 
 // cleanTemp removes what a keep that was killed left in the workspace.
 func (r *Run) cleanTemp() {
@@ -82,7 +86,7 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 			return nil
 		}
 	}
-	answer, ok := k.ask(c, a)
+	answer, ok := k.ask(c, a) // before a copy is made, which may take its time
 	if !ok {
 		return nil
 	}
@@ -95,18 +99,26 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 	}
 	tmp := k.r.tempName()
 	_ = unix.Unlinkat(dir, tmp, 0)
-	linked, err := k.make(c, updir, dir, name, a.Link, answer.Content)
+	err = k.make(c, updir, dir, name, a.Link, answer.Content)
 	if err == nil {
 		failpoint("temp")
-		err = rename(dir, tmp, name, now == nil)
-		if err == nil && linked {
-			_ = unix.Unlinkat(dir, tmp, 0) // a rename between two names of one file does nothing
+		// Commands may have been at work meanwhile: what is put is judged where it
+		// comes to be.
+		vetted := answer.Content != nil
+		if answer, ok = k.ask(c, a); !ok {
+			_ = unix.Unlinkat(dir, tmp, 0)
+			return nil
+		}
+		if vetted != (answer.Content != nil) { // it may be a second name of another file
+			err = &movedError{"its folder became another one while it was kept"}
+		} else {
+			err = k.rename(dir, tmp, name, now)
 		}
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, tmp, 0)
-		if err == unix.EEXIST {
-			k.refuse(c, Refusal{Why: "made by somebody else while it was kept", Conflict: true})
+		if moved := (*movedError)(nil); errors.As(err, &moved) {
+			k.refuse(c, Refusal{Why: err.Error(), Conflict: true})
 			return nil
 		}
 		return k.failed(c, err)
@@ -118,61 +130,92 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 	if c.Type == "file" && c.mode&0o7000 != 0 {
 		k.out.Rights = append(k.out.Rights, *c)
 	}
+	k.watch(c, answer)
 	k.kept(c)
 	return nil
 }
 
-// rename gives the temporary file its name. fresh: nobody else may have it.
-func rename(dir int, tmp, name string, fresh bool) error {
-	if !fresh {
-		return unix.Renameat(dir, tmp, dir, name)
+// movedError says that somebody else was at work in the folder.
+type movedError struct{ why string }
+
+func (e *movedError) Error() string { return e.why }
+
+// rename gives the temporary file its name, which has what now is of. Nobody
+// can be kept from moving folders meanwhile, so it looks where it was after it
+// too, and takes it back.
+func (k *keeper) rename(dir int, tmp, name string, now *unix.Stat_t) error {
+	if err := k.inPlace(); err != nil {
+		return &movedError{"its folder was moved while it was kept: " + err.Error()}
 	}
-	err := unix.Renameat2(dir, tmp, dir, name, unix.RENAME_NOREPLACE)
-	if err != unix.EINVAL && err != unix.ENOSYS {
+	flags := uint(unix.RENAME_EXCHANGE)
+	if now == nil {
+		flags = unix.RENAME_NOREPLACE
+	}
+	switch err := unix.Renameat2(dir, tmp, dir, name, flags); {
+	case err == unix.EEXIST && now == nil:
+		return &movedError{"made by somebody else while it was kept"}
+	case err == unix.ENOENT && now != nil:
+		return &movedError{"removed by somebody else while it was kept"}
+	case err != nil:
 		return err
 	}
-	if err := unix.Linkat(dir, tmp, dir, name, 0); err != nil {
+	failpoint("swapped")
+	err := k.inPlace()
+	if err != nil {
+		err = &movedError{"its folder was moved while it was kept: " + err.Error()}
+	}
+	if now == nil {
+		if err != nil {
+			_ = unix.Unlinkat(dir, name, 0)
+		}
+		return err
+	}
+	if was, e := lstatAt(dir, tmp); e == nil && !sameObject(was, now) {
+		err = &movedError{"changed by somebody else while it was kept"}
+	}
+	if err != nil {
+		_ = unix.Renameat2(dir, tmp, dir, name, flags)
 		return err
 	}
 	return unix.Unlinkat(dir, tmp, 0)
 }
 
-// make makes the temporary file. linked: it is one more name of a file that
-// was kept already.
-func (k *keeper) make(c *Change, updir, dir int, name, link string, content []byte) (linked bool, err error) {
+// make makes the temporary file, which may be one more name of a file that was
+// kept already.
+func (k *keeper) make(c *Change, updir, dir int, name, link string, content []byte) error {
 	tmp := k.r.tempName()
 	switch c.Type {
 	case "link":
 		if err := unix.Symlinkat(link, dir, tmp); err != nil {
-			return false, err
+			return err
 		}
-		return false, unix.UtimesNanoAt(dir, tmp, []unix.Timespec{c.up.Atim, c.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(dir, tmp, []unix.Timespec{c.up.Atim, c.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 	case "fifo":
 		if err := unix.Mknodat(dir, tmp, unix.S_IFIFO|0o600, 0); err != nil {
-			return false, err
+			return err
 		}
 		fd, err := pathAt(dir, tmp)
 		if err != nil {
-			return false, err
+			return err
 		}
 		defer unix.Close(fd)
-		return false, unix.Chmod(fdPath(fd), keptMode(c))
+		return unix.Chmod(fdPath(fd), keptMode(c))
 	}
 	if first, ok := k.links[linkKey{c.Root, c.up.Ino}]; ok && c.up.Nlink > 1 && content == nil {
 		if k.link(first, dir, tmp) == nil {
-			return true, nil
+			return nil
 		}
 	}
 	fd, err := unix.Openat(dir, tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return false, err
+		return err
 	}
 	to := os.NewFile(uintptr(fd), tmp)
 	defer to.Close()
 	failpoint("made")
 	from, err := openFile(updir, name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer from.Close()
 	if content != nil {
@@ -181,17 +224,17 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 		err = copySparse(to, from, c.up.Size)
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	for key, value := range attrs(fdPath(int(from.Fd()))) {
 		if err := unix.Fsetxattr(fd, key, []byte(value), 0); err != nil && err != unix.EOPNOTSUPP {
-			return false, err
+			return err
 		}
 	}
 	if err := unix.Fchmod(fd, keptMode(c)); err != nil {
-		return false, err
+		return err
 	}
-	return false, unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(fd), []unix.Timespec{c.up.Atim, c.up.Mtim}, 0)
+	return unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(fd), []unix.Timespec{c.up.Atim, c.up.Mtim}, 0)
 }
 
 func (k *keeper) link(first place, dir int, tmp string) error {

@@ -46,7 +46,7 @@ func (s *scanner) sameFile(up, ws int, name string, c *Change) bool {
 	if !maps.Equal(attrs(fdPath(int(a.Fd()))), attrs(fdPath(int(b.Fd())))) {
 		return false
 	}
-	return sameContent(a, b)
+	return sameContent(a, b, c.up.Size)
 }
 
 func openFile(dir int, name string) (*os.File, error) {
@@ -62,17 +62,32 @@ func openFile(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func sameContent(a, b io.Reader) bool {
+// sameContent compares two files of this size. What is a hole in both is not
+// read: a command can make one of many TB at no cost.
+func sameContent(a, b *os.File, size int64) bool {
 	x, y := make([]byte, 128<<10), make([]byte, 128<<10)
-	for {
-		n, err1 := io.ReadFull(a, x)
-		m, err2 := io.ReadFull(b, y)
-		if n != m || !bytes.Equal(x[:n], y[:m]) {
+	for at := int64(0); at < size; {
+		if at = min(nextData(a, at, size), nextData(b, at, size)); at >= size {
+			break
+		}
+		n, err1 := a.ReadAt(x, at)
+		m, err2 := b.ReadAt(y, at)
+		if n == 0 || n != m || !bytes.Equal(x[:n], y[:n]) || err1 != nil && err1 != io.EOF || err2 != nil && err2 != io.EOF {
 			return false
 		}
-		if err1 != nil || err2 != nil {
-			end := func(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
-			return end(err1) && end(err2)
-		}
+		at += int64(n)
 	}
+	return true
+}
+
+// nextData is where the next data from at on begins, size if there is none.
+func nextData(f *os.File, at, size int64) int64 {
+	data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	switch {
+	case err == unix.ENXIO:
+		return size
+	case err != nil: // a file system without holes
+		return at
+	}
+	return data
 }

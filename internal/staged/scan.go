@@ -125,9 +125,9 @@ func (r *Run) openRoot(n int) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: want.Path, Err: err}
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Dev != want.Dev || st.Ino != want.Ino {
+	if err := unix.Fstat(fd, &st); err != nil || st.Dev != want.Dev || st.Ino != want.Ino || born(fd, "") != want.Born {
 		unix.Close(fd)
-		return -1, fmt.Errorf("%s is another folder than the one that the run began with", want.Path)
+		return -1, fmt.Errorf("%s is another folder than the one that the run began with: bawn discard %s gives up what was staged of that", want.Path, r.ID[:8])
 	}
 	return fd, nil
 }

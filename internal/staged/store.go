@@ -46,6 +46,9 @@ type Root struct {
 	Path string `json:"path"`
 	Dev  uint64 `json:"dev"`
 	Ino  uint64 `json:"ino"`
+	// Born is when it was made, in ns since 1970, 0 where the file system does not
+	// know: the next folder often has the same inode number.
+	Born int64 `json:"born,omitempty"`
 }
 
 const (
@@ -141,7 +144,16 @@ func lookRoot(path string) (root Root, since int64, err error) {
 	if st.Ctim.Nsec == 0 {
 		since = int64(time.Second)
 	}
-	return Root{path, st.Dev, st.Ino}, since, nil
+	return Root{path, st.Dev, st.Ino, born(unix.AT_FDCWD, path)}, since, nil
+}
+
+func born(dir int, path string) int64 {
+	var st unix.Statx_t
+	err := unix.Statx(dir, path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 }
 
 // checkMounts refuses folders in which something is mounted: the overlay shows

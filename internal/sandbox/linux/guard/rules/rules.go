@@ -225,6 +225,9 @@ func (r *rules) linked(c *guard.Call) (guard.Verdict, bool) {
 
 // named decides by the name; false: no rule of this package is about it.
 func (r *rules) named(c *guard.Call) (guard.Verdict, bool) {
+	if strings.HasPrefix(canon(c.Target.Name), policy.KeepPrefix) {
+		return guard.Verdict{Decision: guard.Deny, Errno: unix.EACCES, Rule: policy.KeepRule}, true
+	}
 	if v, done := r.added(c); done {
 		return v, true
 	}

@@ -53,6 +53,7 @@ func (w *world) try(c try) error {
 
 func TestNames(t *testing.T) {
 	for _, c := range []try{
+		{"a/.bawn-keep-1", "write", "name:keep"}, {".bawn-keep-1", "mkdir", "name:keep"}, {".Bawn-Keep-1", "symlink", "name:keep"}, {".bawn-keep-1", "rename in", "name:keep"}, {".bawn-keep-1", "rename away", "name:keep"}, {".bawn-keep", "write", ""}, {"bawn-keep-1", "write", ""},
 		{".bashrc", "write", "name:shell"}, {".zshrc.zwc", "write", "name:shell"}, {".profile", "symlink", "name:shell"}, {".zshenv", "link", "name:shell"}, {".kshrc", "rename in", "name:shell"}, {".bashrc", "rename away", "name:shell"},
 		{"~/.bashrc", "write", "name:shell"}, {"~/.config/fish/conf.d/x.fish", "write", "name:shell"}, {"~/.config/fish", "mkdir", "name:shell"}, {"~/.config/other", "write", ""}, {"~/.config/git/config", "write", "name:git.settings"},
 		{".Bashrc", "write", "name:shell"}, {"sub/.bashrc", "write", "watch:shell-start-up-file"},

@@ -100,6 +100,9 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	defer program.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
+	// Caught, so that a client that is gone ends the server in order; ignored
+	// would be ignored by the commands too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
 		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: lift,

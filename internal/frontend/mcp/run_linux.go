@@ -159,8 +159,8 @@ func (r *run) over() bool {
 func (r *run) kill() { r.sess.Kill(r.task) }
 
 // start starts a command in the session.
-func (s *server) start(sess *session.Session, c start) (r *run, err error) {
-	r = &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{})}
+func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
+	r := &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{})}
 	var files []*os.File // theirs
 	closeFiles := sync.OnceFunc(func() {
 		for _, f := range files {

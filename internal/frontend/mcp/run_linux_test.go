@@ -32,3 +32,16 @@ func TestRunNotYetThere(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// One command too many is refused, and no more than that.
+func TestTooManyRuns(t *testing.T) {
+	s := new(server)
+	for range maxRuns {
+		if err := s.runs.add(&run{done: make(chan struct{})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := s.start(nil, start{kept: true}); err == nil || r != nil || len(s.runs.all) != maxRuns {
+		t.Errorf("%v, %v, %d runs", r, err, len(s.runs.all))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"bawn/internal/frontend/mcp"
@@ -100,9 +101,12 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	defer program.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
+	// Caught, so that a client that is gone ends the server in order; ignored
+	// would be ignored by the commands too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
-		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: lift,
+		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: liftServed,
 		Open: func(unattended bool) (*session.Session, func() error, error) {
 			f.unattended = unattended || f.noPrompt
 			one, err := f.newSession(f.notice)
@@ -134,6 +138,12 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 			return f.explain(s, p, action, object)
 		},
 	})
+}
+
+// liftServed is lift for an agent's user, who has no terminal here.
+func liftServed(text string) string {
+	return lift(strings.ReplaceAll(text, policy.LiftByAsking,
+		"an allow rule in [permissions] of "+policy.UserFile+", or a client that can ask a person, without --no-prompt"))
 }
 
 // addedDirs are the folders of --add-dir, by their real paths.
@@ -180,7 +190,7 @@ func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) 
 	default:
 		return "", nil, fmt.Errorf("unknown action %q: it is read, write, connect or run", action)
 	}
-	r.Verdict, r.Rule, r.Reason, r.Origin, r.Lift = d.Verdict.String(), d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), lift(d.Rule.Lift)
+	r.Verdict, r.Rule, r.Reason, r.Origin, r.Lift = d.Verdict.String(), d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), liftServed(d.Rule.Lift)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s %s\nrule: %s (%s)\nwhy: %s\n", r.Verdict, action, printable(r.what()), printable(r.Rule), printable(r.Origin), printable(r.Reason))
 	if r.Lift != "" && d.Verdict != policy.Allow {

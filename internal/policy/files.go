@@ -185,6 +185,10 @@ func (r PathRule) words() Rule {
 // that knows another place for it shows that.
 const UserFile = "~/.config/bawn/config.toml"
 
+// LiftByAsking is the lift of what is refused because nobody can be asked. A
+// front-end without a terminal says another.
+const LiftByAsking = "run it on a terminal, without --no-prompt"
+
 const addLift = "--add-dir DIR or allowed_paths in " + UserFile
 
 // FixedRule is a rule with an id and a sentence of its own.

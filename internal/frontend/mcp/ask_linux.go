@@ -38,6 +38,7 @@ type parked struct {
 	run  *run
 	call string // its tool and arguments: the answers are for no other
 	ids  map[string]int
+	at   time.Time // since when
 	gone *time.Timer
 }
 
@@ -200,7 +201,7 @@ func (a *asks) park(r *run, call string, open []session.Question) *protocol.Resu
 		}
 		return nil
 	}
-	p := &parked{run: r, call: call, ids: map[string]int{}}
+	p := &parked{run: r, call: call, ids: map[string]int{}, at: time.Now()}
 	questions := map[string]protocol.Form{}
 	until := time.Now()
 	for _, q := range open {
@@ -241,6 +242,7 @@ func (a *asks) resume(state, call string, answers map[string]protocol.Answer) (*
 		return nil, fmt.Errorf("the question is over; call the tool again without requestState")
 	}
 	p.gone.Stop()
+	p.run.waited.Add(int64(time.Since(p.at)))
 	for key, id := range p.ids {
 		if res, ok := answers[key]; ok {
 			settle(p.run.sess, id, res)

@@ -65,7 +65,7 @@ func (s *server) shell(ctx context.Context, req *protocol.Request, c start, back
 		if r.limit > 0 {
 			time.AfterFunc(r.limit, func() {
 				if !r.over() {
-					r.late = true
+					r.late.Store(true)
 					r.kill()
 				}
 			})

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Cli
 				r.waited.Add(int64(time.Second)) // a person's time is not the command's
 			}
 			if r.limit > 0 && time.Since(r.begun)-time.Duration(r.waited.Load()) > r.limit {
-				r.late = true
+				r.late.Store(true)
 				r.kill()
 				<-r.done
 				return nil, nil
@@ -85,15 +84,15 @@ func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Cli
 // lastLine is what the command wrote last, as it may be shown.
 func (r *run) lastLine() string {
 	if r.out == nil {
-		return r.name
+		return policy.Escape(r.name)
 	}
 	b, _, err := r.out.From(r.out.Size()-200, 200)
 	if err != nil {
-		return r.name
+		return policy.Escape(r.name)
 	}
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(b), "")), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
 		return policy.Escape(last)
 	}
-	return fmt.Sprintf("%s: no output yet", r.name)
+	return policy.Escape(r.name) + ": no output yet"
 }

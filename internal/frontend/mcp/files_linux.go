@@ -101,7 +101,7 @@ func answer(r *run) (a inside.Answer, body []byte, err error) {
 	switch {
 	case r.reason != "":
 		err = errors.New(r.reason)
-	case r.late:
+	case r.late.Load():
 		err = errors.New("it took too long")
 	case err == nil:
 		err = fmt.Errorf("its process ended with code %d", r.code)
@@ -250,6 +250,11 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 				return nil, FileResult{}, err
 			}
 			if a.Failed != "" {
+				for i := range done.denied { // the file's, not its new content's name
+					if d := &done.denied[i]; inside.IsTemp(d.Path) {
+						d.Path = a.Real
+					}
+				}
 				return s.fileFailed(p, policy.Write{Path: cleaned(a.Real, path)}, a, done.denied)
 			}
 			s.seen.note(a.Version, path, a.Real)
@@ -311,7 +316,7 @@ func cleaned(real, asked string) string {
 
 // realDir is a working folder with its links resolved.
 func realDir(ws, dir string) (string, error) {
-	if !filepath.IsAbs(dir) {
+	if dir = home(dir); !filepath.IsAbs(dir) {
 		dir = ws + "/" + dir
 	}
 	real, err := filepath.EvalSymlinks(dir)

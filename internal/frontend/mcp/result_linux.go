@@ -41,6 +41,9 @@ type RunResult struct {
 	NextErr int64 `json:"next_stderr,omitempty"`
 }
 
+// noWay is the hint where no setting is known that would lift it.
+const noWay = "no setting of bawn's; the user can do it outside the sandbox"
+
 func (s *server) lift(text string) string {
 	if s.o.Lift != nil {
 		return s.o.Lift(text)
@@ -73,18 +76,19 @@ func (s *server) deniedBy(kind, target string, r policy.Rule) Denied {
 	if r.Origin.File != "" {
 		rule += " (" + r.Origin.String() + ")"
 	}
-	return Denied{kind, policy.Escape(target), policy.Escape(rule), policy.Escape(s.lift(r.Lift))}
+	return Denied{kind, policy.Escape(target), policy.Escape(rule), orElse(policy.Escape(s.lift(r.Lift)), noWay)}
 }
 
 // ended is the result of a run that has ended.
 func (s *server) ended(r *run) RunResult {
-	res := RunResult{RunID: r.id, ExitCode: r.code, Reason: policy.Escape(s.lift(r.reason)), TimedOut: r.late, DurationMS: r.took.Milliseconds(), Denied: s.denied(r.denied)}
+	res := RunResult{RunID: r.id, ExitCode: r.code, Reason: policy.Escape(s.lift(r.reason)), TimedOut: r.late.Load(), DurationMS: r.took.Milliseconds(), Denied: s.denied(r.denied)}
 	// A shell's way to say it, which an exit code of the command's own may be too.
 	if n := r.code - 128; n > 0 && n < 65 && r.reason == "" {
 		res.Signal = unix.SignalName(unix.Signal(n))
 	}
-	if r.reason != "" && strings.HasPrefix(r.reason, "not run: ") {
-		res.Denied = append(res.Denied, Denied{"run", r.name, strings.TrimPrefix(res.Reason, "not run: "), ""})
+	if why, refused := strings.CutPrefix(res.Reason, "not run: "); refused {
+		rule, way, _ := strings.Cut(why, "; ")
+		res.Denied = append(res.Denied, Denied{"run", policy.Escape(r.name), rule, orElse(way, noWay)})
 	}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = shorten(r.out)

@@ -32,6 +32,7 @@ const (
 type run struct {
 	sess    *session.Session
 	id      string // what the model calls it; "" for the tools' own
+	ready   bool   // it was started; under the mutex of the runs
 	name    string // what to show
 	task    int
 	begun   time.Time
@@ -45,7 +46,7 @@ type run struct {
 	reason  string
 	denied  []session.Denial
 	took    time.Duration
-	late    bool // it was ended for its time
+	late    atomic.Bool // it was ended for its time
 	mu      sync.Mutex
 	stdin   *os.File // nil when there is nothing to type to
 	shown   [2]int64 // what bash_output has shown of each stream
@@ -76,7 +77,7 @@ func (rs *runs) find(id string) (*run, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, r := range rs.all {
-		if r.id == id {
+		if r.id == id && r.ready {
 			return r, nil
 		}
 	}
@@ -111,6 +112,13 @@ func (rs *runs) add(r *run) error {
 	r.id = "r" + strconv.Itoa(rs.last)
 	rs.all = append(left, r)
 	return nil
+}
+
+// began lets a run be found.
+func (rs *runs) began(r *run) {
+	rs.mu.Lock()
+	r.ready = true
+	rs.mu.Unlock()
 }
 
 func (rs *runs) remove(r *run) {
@@ -151,8 +159,8 @@ func (r *run) over() bool {
 func (r *run) kill() { r.sess.Kill(r.task) }
 
 // start starts a command in the session.
-func (s *server) start(sess *session.Session, c start) (r *run, err error) {
-	r = &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{})}
+func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
+	r := &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{})}
 	var files []*os.File // theirs
 	closeFiles := sync.OnceFunc(func() {
 		for _, f := range files {
@@ -269,6 +277,7 @@ func (s *server) start(sess *session.Session, c start) (r *run, err error) {
 		return nil, err
 	}
 	close(known)
+	s.runs.began(r)
 	if c.input != nil {
 		w := r.stdin
 		r.stdin = nil

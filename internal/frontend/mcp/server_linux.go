@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"bawn/internal/frontend/mcp/protocol"
@@ -104,12 +105,20 @@ func (s *server) close() error {
 	return err
 }
 
+// home is a path with ~ as a shell takes it.
+func home(p string) string {
+	if dir := os.Getenv("HOME"); filepath.IsAbs(dir) && (p == "~" || strings.HasPrefix(p, "~/")) {
+		return dir + p[1:]
+	}
+	return p
+}
+
 // path is a path of the model's as an absolute one.
 func (s *server) path(p string) (string, error) {
 	if p == "" {
 		return "", errors.New("path is empty")
 	}
-	if !filepath.IsAbs(p) {
+	if p = home(p); !filepath.IsAbs(p) {
 		p = s.o.Workspace + "/" + p // not cleaned: .. behind a link is the kernel's to follow
 	}
 	return p, nil

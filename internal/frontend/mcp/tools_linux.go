@@ -79,6 +79,12 @@ func (s *server) check(_ context.Context, req *protocol.Request, in checkIn) (*p
 	if err != nil {
 		return nil, nil, err
 	}
+	if in.Action == "read" || in.Action == "write" {
+		in.Object, err = s.path(in.Object)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
 	text, report, err := s.o.Check(sess.Policy(), in.Action, in.Object)
 	if err != nil {
 		return nil, nil, err

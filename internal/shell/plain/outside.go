@@ -160,7 +160,7 @@ func (f Facts) bars(rule policy.Rule) (policy.Decision, bool) {
 		rule.Lift = "--tier guarded"
 	case !f.CanAsk:
 		rule.Text = "with nobody to ask, nothing leaves the sandbox"
-		rule.Lift = "run it on a terminal, without --no-prompt"
+		rule.Lift = policy.LiftByAsking
 	default:
 		return policy.Decision{}, false
 	}

@@ -11,10 +11,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/policy"
 )
@@ -45,10 +48,12 @@ func fetch(r Request) (Answer, []byte) {
 		body, a.More = body[:maxBody], true
 	}
 	page := kind == "text/html" || kind == "application/xhtml+xml"
-	if page && r.Format != "html" {
-		body = []byte(pageText(body, r.Format == "markdown"))
-	} else if !textual(kind, body) {
+	if !textual(kind, body) {
 		return failed(fmt.Errorf("%s is no text but %q, %d bytes; load it with bash", a.URL, a.Type, len(body)), ""), nil
+	}
+	if page && r.Format != "html" {
+		text, cut := pageText(body, r.Format == "markdown")
+		body, a.More = []byte(text), a.More || cut
 	}
 	if len(body) > r.Max {
 		cut := r.Max
@@ -93,7 +98,7 @@ func follow(ctx context.Context, r Request) (a Answer, kind string, body []byte,
 
 // get is one request, by curl without settings of anybody's.
 func get(ctx context.Context, r Request, at *url.URL) (head, []byte, error) {
-	curl, err := program()
+	curl, err := program(r.Held)
 	if err != nil {
 		return head{}, nil, err
 	}
@@ -114,6 +119,7 @@ func get(ctx context.Context, r Request, at *url.URL) (head, []byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, curl, args...)
+	cmd.Env = clientEnv(os.Environ())
 	// The address by a file: what is in it shows in no list of processes.
 	cmd.Stdin = strings.NewReader("url = " + configQuote(at.String()) + "\n")
 	var said bytes.Buffer
@@ -147,8 +153,11 @@ func get(ctx context.Context, r Request, at *url.URL) (head, []byte, error) {
 		cancel() // the rest is not wanted
 	}
 	ended := cmd.Wait()
-	h := parseHead(<-text)
+	top := <-text
+	h := parseHead(top)
 	switch {
+	case len(top) > maxHead:
+		return head{}, nil, fmt.Errorf("the headers of %s are longer than %d KiB", at, maxHead>>10)
 	case h.status == 0 || ended != nil && !long:
 		if why := strings.TrimSpace(strings.ToValidUTF8(said.String(), "")); why != "" {
 			return head{}, nil, errors.New(why)
@@ -162,17 +171,46 @@ func get(ctx context.Context, r Request, at *url.URL) (head, []byte, error) {
 	return h, body, nil
 }
 
-func program() (string, error) {
-	for _, c := range curls {
-		if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() {
-			return c, nil
+// program is the curl that is run. With held, not one of PATH that can be
+// written here: commands write there too, and reach less.
+func program(held bool) (string, error) {
+	places := curls // which are the system's
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			places = append(places[:len(places):len(places)], filepath.Join(dir, "curl"))
 		}
 	}
-	c, err := exec.LookPath("curl")
-	if err != nil {
-		return "", errors.New("there is no curl in PATH, which reads addresses here; install it, or use another program with bash")
+	why := ""
+	for i, c := range places {
+		info, err := os.Stat(c)
+		if err != nil || !info.Mode().IsRegular() || unix.Access(c, unix.X_OK) != nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(c)
+		if err != nil {
+			continue
+		}
+		if held && i >= len(curls) && (unix.Access(real, unix.W_OK) == nil || unix.Access(filepath.Dir(real), unix.W_OK) == nil) {
+			why = fmt.Sprintf(" (%s is not taken: commands can write it)", c)
+			continue
+		}
+		return real, nil
 	}
-	return c, nil
+	return "", fmt.Errorf("there is no curl in PATH, which reads addresses here%s; install it, or use another program with bash", why)
+}
+
+// clientEnv is what curl is told of the environment: the way out, and whom it
+// trusts. Of the rest some would load code (LD_PRELOAD, OPENSSL_CONF), from
+// folders that commands may write to, or write down the keys.
+func clientEnv(environ []string) (out []string) {
+	for _, v := range environ {
+		switch name, _, _ := strings.Cut(v, "="); strings.ToLower(name) {
+		case "http_proxy", "https_proxy", "all_proxy", "no_proxy", "path", "home",
+			"ssl_cert_file", "ssl_cert_dir", "curl_ca_bundle", "nix_ssl_cert_file":
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // configQuote is a value in curl's own configuration.
@@ -196,6 +234,11 @@ func pinned(ctx context.Context, at *url.URL) ([]string, error) {
 	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" || strings.HasSuffix(host, ".") { // curl may write it otherwise, and look it up
 		return nil, fmt.Errorf("the host %q is not in its ASCII form", host)
 	}
+	// curl takes "127.1", "0x7f.1" and "2130706433" for addresses, and asks no
+	// name server for what is pinned here.
+	if numeric(host) {
+		return nil, fmt.Errorf("the host %q is an address in no form that is taken; write it as four numbers", host)
+	}
 	at.Host = host + ":" + port
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -208,6 +251,17 @@ func pinned(ctx context.Context, at *url.URL) ([]string, error) {
 		}
 	}
 	return nil, err
+}
+
+// numeric reports a name whose last label is a number: it is an address, or
+// nothing (url.spec.whatwg.org, "ends in a number").
+func numeric(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" {
+		return true
+	}
+	hex, ok := strings.CutPrefix(last, "0x")
+	return ok && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
 // public refuses internal addresses.
@@ -249,9 +303,11 @@ func parseHead(text []byte) (h head) {
 }
 
 func textual(kind string, body []byte) bool {
+	if bytes.IndexByte(body[:min(len(body), sniff)], 0) >= 0 {
+		return false // whatever it is called; compressed, as it was not asked for
+	}
 	if strings.HasPrefix(kind, "text/") || strings.Contains(kind, "json") || strings.Contains(kind, "xml") || strings.Contains(kind, "javascript") {
 		return true
 	}
-	head := body[:min(len(body), sniff)]
-	return !strings.ContainsRune(string(head), 0) && !strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "application/pdf")
+	return !strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "application/pdf")
 }

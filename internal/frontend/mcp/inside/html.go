@@ -2,21 +2,23 @@ package inside
 
 import (
 	"bytes"
+	"io"
 	"strings"
 
 	"golang.org/x/net/html"
 )
 
 // pageText is what a person reads of a page: its text with line breaks, as
-// Markdown with headings, lists, links and code as well.
-func pageText(page []byte, markdown bool) string {
+// Markdown with headings, lists, links and code as well. It is cut before a tag
+// that is longer than any is.
+func pageText(page []byte, markdown bool) (text string, cut bool) {
 	t := html.NewTokenizer(bytes.NewReader(page))
 	t.SetMaxBuf(1 << 20)
 	w := writer{markdown: markdown}
 	for {
 		kind := t.Next()
 		if kind == html.ErrorToken {
-			return w.String()
+			return w.String(), t.Err() != io.EOF
 		}
 		switch kind {
 		case html.TextToken:

@@ -72,17 +72,32 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
+// A page that is not shown to its end says so, and bytes are no text whatever
+// they are called.
+func TestPageCut(t *testing.T) {
+	long := "<p>seen<a " + strings.Repeat("x=1 ", 1<<19) + ">"
+	if got, cut := pageText([]byte(long), true); got != "seen" || !cut {
+		t.Errorf("%.20q, cut %v", got, cut)
+	}
+	if got, cut := pageText([]byte("<p>seen<a x=1>"), true); got != "seen" || cut {
+		t.Errorf("%q, cut %v", got, cut)
+	}
+	if textual("text/html", []byte("\x1f\x8b\x08\x00\x00")) || !textual("text/html", []byte("<p>")) {
+		t.Error("compressed bytes are text, or text is not")
+	}
+}
+
 // What stands between the tags of a script is never shown, and nothing crashes.
 func FuzzPageText(f *testing.F) {
 	f.Add("<h1>a</h1><script>HIDDEN</script><p>b<a href=x>c</a>", true)
 	f.Add("<pre>x\n y</pre><td>1<td>2", false)
 	f.Add("<style><svg><a href='", true)
 	f.Fuzz(func(t *testing.T, page string, markdown bool) {
-		out := pageText([]byte(page), markdown)
+		out, _ := pageText([]byte(page), markdown)
 		if utf8.ValidString(page) && !utf8.ValidString(out) {
 			t.Errorf("%q", out)
 		}
-		if got := pageText([]byte("<script>"+strings.ReplaceAll(page, "<", "")+"</script>seen"), markdown); got != "seen" {
+		if got, _ := pageText([]byte("<script>"+strings.ReplaceAll(page, "<", "")+"</script>seen"), markdown); got != "seen" {
 			t.Errorf("%q", got)
 		}
 	})

@@ -34,6 +34,9 @@ type Request struct {
 	Format string `json:"format,omitempty"`
 	// Public: no internal address is dialled, where no egress sees to that.
 	Public bool `json:"public,omitempty"`
+	// Held: the client reaches more than commands do, so it must be a program
+	// that they cannot have written.
+	Held bool `json:"held,omitempty"`
 }
 
 // Version tells one state of a file from another.

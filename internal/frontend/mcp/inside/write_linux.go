@@ -17,6 +17,15 @@ import (
 // maxEdit bounds a file that is edited, in bytes.
 const maxEdit = 16 << 20
 
+// New content is written to a file of such a name first.
+const tempStart, tempEnd = ".bawn-", ".tmp"
+
+// IsTemp reports whether a path is of that kind.
+func IsTemp(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, tempStart) && strings.HasSuffix(name, tempEnd)
+}
+
 // target is where a file is to be: a folder that is held open, and a name in it.
 type target struct {
 	dir  int
@@ -184,7 +193,7 @@ func (t *target) content() ([]byte, error) {
 
 // replace puts the content in the place of the file, whole or not at all.
 func (t *target) replace(content []byte, mode uint32) (v Version, err error) {
-	temp := ".bawn-" + strings.ToLower(rand.Text()) + ".tmp"
+	temp := tempStart + strings.ToLower(rand.Text()) + tempEnd
 	fd, err := unix.Openat(t.dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return v, &fs.PathError{Op: "write", Path: t.real, Err: err}

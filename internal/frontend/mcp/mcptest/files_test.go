@@ -30,7 +30,8 @@ func (d *desk) refused(kind, name string, a args) mcp.FileResult {
 	d.t.Helper()
 	r := d.call(name, a)
 	out := into[mcp.FileResult](d.t, r)
-	if !r.IsError || len(out.Denied) != 1 || out.Denied[0].Kind != kind || out.Denied[0].Rule == "" || !strings.Contains(r.text, "[denied: "+kind) {
+	if !r.IsError || len(out.Denied) != 1 || out.Denied[0].Kind != kind || out.Denied[0].Rule == "" || out.Denied[0].Hint == "" ||
+		strings.Contains(out.Denied[0].Target, ".bawn-") || !strings.Contains(r.text, "[denied: "+kind) {
 		d.t.Errorf("%s %v: error %v, %+v\n%s", name, a, r.IsError, out, r.text)
 	}
 	return out
@@ -63,6 +64,42 @@ func (d *desk) leftovers() {
 		}
 		return err
 	})
+}
+
+// ~ is the home folder, as in the texts of the policy, and a denial names the
+// file that was asked for and a way out.
+func TestNamesAndHints(t *testing.T) {
+	d := open(t, options{prepare: func(b *sandboxtest.Box) {
+		sandboxtest.Write(t, filepath.Join(b.Home, "notes.txt"), "at home\n")
+	}})
+	if r := d.works("read_file", args{"path": "~/notes.txt"}); r.text != "at home\n" {
+		t.Error(r.text)
+	}
+	d.refused("read", "read_file", args{"path": "~/.ssh/id_rsa"})
+	d.refused("write", "write_file", args{"path": "~/x", "content": "x"})
+	if _, err := os.Stat(filepath.Join(d.Workspace, "~")); err == nil {
+		t.Error("a folder of the name ~ was made")
+	}
+	if r := d.works("check", args{"action": "read", "object": "~/.ssh/id_rsa"}); !strings.HasPrefix(r.text, "deny") {
+		t.Error(r.text)
+	}
+	if r := d.call("check", args{"action": "read", "object": ""}); !r.IsError {
+		t.Error(r.text)
+	}
+	d.refused("read", "read_file", args{"path": "/proc/1/environ"})
+	for _, p := range []string{".git/hooks/pre-commit", "sub/.GIT/hooks/x"} {
+		out := d.refused("write", "write_file", args{"path": p, "content": "x"})
+		if len(out.Denied) != 1 || out.Denied[0].Target != filepath.Join(d.Workspace, p) {
+			t.Errorf("%s: %+v", p, out.Denied)
+		}
+	}
+	if r := d.call("web_fetch", args{"url": "http://a.example/"}); !r.IsError || !strings.Contains(r.text, "[permissions]") || strings.Contains(r.text, "terminal") {
+		t.Error(r.text)
+	}
+	r := into[mcp.RunResult](t, d.call("bash", args{"command": "pwd", "workdir": "/etc"}))
+	if len(r.Denied) != 1 || r.Denied[0].Kind != "run" || !strings.Contains(r.Denied[0].Hint, "--add-dir") || strings.Contains(r.Denied[0].Rule, "--add-dir") {
+		t.Errorf("%+v", r)
+	}
 }
 
 // SPEC F8: what the tools write and read is decided on the file that a name

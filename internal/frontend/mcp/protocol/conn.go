@@ -11,7 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
+
+// patience is how long a client may take to read what is left for it at the
+// end.
+const patience = time.Second
 
 // Error codes of JSON-RPC, and the protocol's own.
 const (
@@ -45,9 +50,10 @@ func (e *rpcError) Error() string { return e.Message }
 type conn struct {
 	server *Server
 
-	writing sync.Mutex
+	writing chan struct{} // holds one while a message is written
 	out     io.Writer
 	broken  context.CancelFunc // the client reads no more
+	left    chan struct{}      // closed some time after the end: what is not written by then never is
 
 	mu      sync.Mutex
 	old     *Client // of the handshake of the older revisions
@@ -62,7 +68,11 @@ type conn struct {
 // A line that is no message is answered with an error, and the next is read.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &conn{server: s, out: out, broken: cancel, calls: map[string]context.CancelFunc{}, waiting: map[string]chan message{}}
+	c := &conn{
+		server: s, out: out, broken: cancel, writing: make(chan struct{}, 1), left: make(chan struct{}),
+		calls: map[string]context.CancelFunc{}, waiting: map[string]chan message{},
+	}
+	context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(c.left) }) })
 	defer c.work.Wait()
 	defer cancel()
 	type read struct {
@@ -139,8 +149,12 @@ func (c *conn) line(ctx context.Context, line []byte) {
 		return
 	}
 	var raw []json.RawMessage
-	if json.Unmarshal(line, &raw) != nil || len(raw) == 0 || len(raw) > maxCalls {
-		c.fail(nil, codeInvalidRequest, "the line is no list of messages", nil)
+	if err := json.Unmarshal(line, &raw); err != nil {
+		c.fail(nil, codeParse, "the line is no JSON", nil)
+		return
+	}
+	if len(raw) == 0 || len(raw) > maxCalls {
+		c.fail(nil, codeInvalidRequest, fmt.Sprintf("a list has 1 to %d messages, this one %d", maxCalls, len(raw)), nil)
 		return
 	}
 	var answers []message
@@ -299,18 +313,56 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 	return message{Version: "2.0", ID: id, Result: b}
 }
 
-// write sends one message. A client that does not read ends the connection.
+var errUnread = errors.New("the client does not read")
+
+// write sends one message, and waits until it is written. A client that is gone
+// ends the connection; one that has stopped reading does not keep it from
+// ending.
 func (c *conn) write(v any) error {
 	b, err := marshal(v)
 	if err != nil {
 		return err
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if _, err = c.out.Write(append(b, '\n')); err != nil {
-		c.broken()
+	select {
+	case c.writing <- struct{}{}:
+	case <-c.left:
+		return errUnread
 	}
-	return err
+	select {
+	case err := <-c.send(b):
+		return err
+	case <-c.left:
+		return errUnread
+	}
+}
+
+// offer sends one message, unless the client does not get to reading the one
+// before, and does not wait until it is written.
+func (c *conn) offer(v any) {
+	b, err := marshal(v)
+	if err != nil {
+		return
+	}
+	select {
+	case c.writing <- struct{}{}:
+		c.send(b)
+	case <-time.After(patience / 10):
+	}
+}
+
+// send writes a line, in a goroutine: a write to a pipe cannot be ended. The
+// caller holds writing, which ends with the line.
+func (c *conn) send(b []byte) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.out.Write(append(b, '\n'))
+		<-c.writing
+		if err != nil {
+			c.broken()
+		}
+		done <- err
+	}()
+	return done
 }
 
 // marshal is JSON without the escapes for HTML, which a model would read.
@@ -324,12 +376,9 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-func (c *conn) notify(method string, params any) error {
+func notification(method string, params any) (message, error) {
 	b, err := marshal(params)
-	if err != nil {
-		return err
-	}
-	return c.write(message{Version: "2.0", Method: method, Params: b})
+	return message{Version: "2.0", Method: method, Params: b}, err
 }
 
 // request asks the client, and waits for its answer. When ctx is done it tells
@@ -362,7 +411,9 @@ func (c *conn) request(ctx context.Context, method string, params any) (json.Raw
 		return m.Result, nil
 	case <-ctx.Done():
 		forget()
-		_ = c.notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id), "reason": "the question is over"})
+		if m, err := notification("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id), "reason": "the question is over"}); err == nil {
+			_ = c.write(m)
+		}
 		return nil, ctx.Err()
 	}
 }

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,7 +105,12 @@ func (c *conn) call(ctx context.Context, who Client, params json.RawMessage) (ma
 		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, &rpcError{codeInvalidParams, "the parameters of tools/call: " + err.Error(), nil}
+		why := "they are missing"
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			why = fmt.Sprintf("%q may not be a %s", strings.TrimPrefix(wrong.Field, "."), wrong.Value)
+		}
+		return nil, &rpcError{codeInvalidParams, "the parameters of tools/call: " + why, nil}
 	}
 	i := slices.IndexFunc(c.server.Tools, func(t Tool) bool { return t.name == p.Name })
 	if i < 0 {

@@ -114,9 +114,12 @@ func (r *Request) Progress(seconds float64, message string) {
 	if len(r.token) == 0 || r.Client.conn == nil {
 		return
 	}
-	_ = r.Client.conn.notify("notifications/progress", map[string]any{
+	m, err := notification("notifications/progress", map[string]any{
 		"progressToken": r.token, "progress": seconds, "message": message,
-	}) // a client that is gone ends the connection
+	})
+	if err == nil { // not waited for: a client that does not read stops no clock
+		r.Client.conn.offer(m)
+	}
 }
 
 // WantsProgress reports whether Progress tells anybody.

@@ -122,7 +122,20 @@ func TestLearn_NeverProposed(t *testing.T) {
 	if l := b.learn(t, "cat ~/.ssh/id"); l.Code == 0 || len(l.Proposals) != 0 {
 		t.Errorf("a credential that was to be read: %+v", l)
 	}
-	if l := b.learn(t, "echo x > ~/.config/app/f"); !slices.Equal(l.values(), []string{b.Home + "/.config/app"}) {
+	for _, dir := range []string{"bin", ".local/bin", ".config/autostart", ".config/systemd/user", "tools/bin"} {
+		Write(t, filepath.Join(b.Home, dir, "x"), "x")
+	}
+	b.Env = append(b.Env, "PATH="+filepath.Join(b.Home, "tools/bin")+":/usr/bin:/bin")
+	l = b.learn(t, "for d in bin .local/bin .config/autostart .config/systemd/user tools/bin tools; do echo x > ~/$d/f; done; false")
+	if len(l.Proposals) != 0 || len(l.NotProposed) != 6 {
+		t.Errorf("what starts programs: %+v", l)
+	}
+	for _, n := range l.NotProposed {
+		if !strings.Contains(n.Why, "is never proposed") || n.Lift != "" {
+			t.Errorf("%+v", n)
+		}
+	}
+	if l := b.learn(t, "echo x > ~/.config/app/f"); !slices.Equal(l.values(), []string{b.Home + "/.config/app"}) || l.Proposals[0].Careful == "" {
 		t.Errorf("its twin: %+v", l)
 	}
 }

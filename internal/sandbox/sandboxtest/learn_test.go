@@ -140,6 +140,28 @@ func TestLearn_NeverProposed(t *testing.T) {
 	}
 }
 
+// A folder that holds the settings, which a link leads to, is not proposed: with
+// it they would be left out the next time.
+func TestLearn_LinkedSettings(t *testing.T) {
+	b := New(t, "native")
+	Write(t, b.Home+"/dots/bawn/config.toml", "# mine\n")
+	Write(t, b.Home+"/dots/app/x", "x")
+	if err := os.MkdirAll(b.Home+"/.config/bawn", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.Home+"/dots/bawn/config.toml", b.Home+"/.config/bawn/config.toml"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"dots", "dots/bawn"} {
+		if l := b.learn(t, "echo x > ~/"+dir+"/new"); len(l.Proposals) != 0 || len(l.NotProposed) != 1 || !strings.Contains(l.NotProposed[0].Why, "bawn's settings") {
+			t.Errorf("%s: %+v", dir, l)
+		}
+	}
+	if l := b.learn(t, "echo x > ~/dots/app/new"); !slices.Equal(l.values(), []string{b.Home + "/dots/app"}) {
+		t.Errorf("the twin: %+v", l)
+	}
+}
+
 // What would take the run out of guarded is no flag of it, and an exclusion
 // does not leave the sandbox.
 func TestLearn_StaysInGuarded(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ func (f *runFlags) learned(args []string, res session.Result) error {
 		return err
 	}
 	facts := learn.Facts{
-		Answered: f.learn.answered, Real: sandbox.RealPath,
+		Answered: f.learn.answered, Real: sandbox.RealPath, Path: pathFolders(),
 		IsDir: func(path string) bool {
 			st, err := os.Stat(path)
 			return err == nil && st.IsDir()
@@ -119,6 +120,22 @@ func (f *runFlags) learned(args []string, res session.Result) error {
 		return err
 	}
 	return r.propose()
+}
+
+// pathFolders are the folders in which the user's programs are found, links
+// resolved.
+func pathFolders() (out []string) {
+	add := func(path string) {
+		if real, err := sandbox.RealPath(path); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			add(dir)
+		}
+	}
+	return out
 }
 
 // try is the policy of the command with further entries in the user's file,

@@ -15,6 +15,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
+	"bawn/internal/shell/plain"
 )
 
 // wrapSpecs are the flags of a session whose one command is an agent.
@@ -124,7 +125,7 @@ func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
 			if e != nil {
 				return nil, e
 			}
-			if why := untrusted(real, pol); why != "" {
+			if why := untrusted(f.command.Args[0], real, pol); why != "" {
 				f.notice("the preset of " + p.Name + " is not used: " + why + "; if that is what you mean: --preset " + p.Name)
 				return nil, nil
 			}
@@ -160,11 +161,12 @@ func findProgram(word string) string {
 }
 
 // untrusted says why a program is not taken for the agent that it seems to be:
-// a sandboxed command could have made it, or what runs it.
-func untrusted(real string, p policy.Policy) string {
+// a sandboxed command could have made it, or what runs it, or could make
+// another of its name before it is started.
+func untrusted(word, real string, p policy.Policy) string {
 	view := programView(p)
-	if view.Writable(real) {
-		return "sandboxed commands can write " + real
+	if why := changeable(view, word); why != "" {
+		return why
 	}
 	f, err := os.Open(real)
 	if err != nil {
@@ -173,21 +175,48 @@ func untrusted(real string, p policy.Policy) string {
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
-	if !strings.HasPrefix(line, "#!") || len(words) < 2 || filepath.Base(words[0]) != "env" {
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
 		return ""
 	}
-	// Its interpreter is looked for in PATH.
-	name := words[len(words)-1]
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		at, err := sandbox.RealPath(dir)
-		if err != nil || !filepath.IsAbs(dir) || view.Writable(at) {
-			return fmt.Sprintf("sandboxed commands can write %q, where PATH looks for %s", dir, name)
+	if why := changeable(view, words[0]); why != "" || filepath.Base(words[0]) != "env" {
+		return why
+	}
+	for _, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") { // env's own
+			return changeable(view, w)
 		}
-		if file, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
-			if view.Writable(file) {
-				return "sandboxed commands can write " + file
+	}
+	return ""
+}
+
+// changeable says why a sandboxed command could decide what a word starts: by
+// the file, a link that leads to it, or a folder of PATH before it. "" is no.
+func changeable(view plain.View, word string) string {
+	found, err := lookPath(word, view.Path)
+	if err != nil {
+		return fmt.Sprintf("PATH has no %s", word)
+	}
+	if !strings.Contains(word, "/") {
+		for _, dir := range strings.Split(view.Path, ":") {
+			at, err := sandbox.RealPath(dir)
+			if err != nil || !filepath.IsAbs(dir) || view.Writable(at) {
+				return fmt.Sprintf("sandboxed commands can write %q, where PATH looks for %s", dir, word)
 			}
-			return ""
+			if found == dir+"/"+word {
+				break
+			}
+		}
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return err.Error()
+	}
+	path, links, err := view.Real(found)
+	if err != nil {
+		return err.Error()
+	}
+	for _, p := range append([]string{found, path}, links...) {
+		if view.Writable(p) {
+			return "sandboxed commands can write " + p
 		}
 	}
 	return ""

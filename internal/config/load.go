@@ -247,11 +247,16 @@ func (l *layers) user(o Options, path string, sc func(Layer) scope) error {
 
 // userText reads what the user's file is to say.
 func (l *layers) userText(data []byte, dir string, sc scope) error {
-	v, err := parseFile(sc, filepath.Join(dir, fileName), data)
+	path := filepath.Join(dir, fileName)
+	v, err := parseFile(sc, path, data)
 	if err != nil {
 		return err
 	}
 	l.weak = append(l.weak, v)
+	if real, err := filepath.EvalSymlinks(path); err == nil { // where it will be written
+		path = real
+	}
+	l.files = append(l.files, path)
 	return nil
 }
 

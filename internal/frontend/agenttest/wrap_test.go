@@ -3,6 +3,7 @@
 package agenttest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,7 @@ func TestWrapPreset(t *testing.T) {
 echo agent: $ANTHROPIC_API_KEY $OPENAI_API_KEY; cat ~/.claude/.credentials.json ~/.claude.json
 cat ~/.ssh/id_rsa ~/.codex/auth.json
 echo x > ~/.claude/kept && mv ~/.claude/kept ~/.claude/kept2 && echo state written
-for f in .claude/settings.json .claude/hooks .claude/plugins/p .claude.json .bashrc new; do { mkdir -p ~/.claude/plugins; echo x > ~/$f; } 2>/dev/null && echo wrote $f; done
+for f in .claude/settings.json .claude/.config.json .claude/.claude.json .claude/shell-snapshots/s.sh .claude/hooks .claude/plugins/p .claude.json .bashrc new; do { mkdir -p ~/.claude/plugins; echo x > ~/$f; } 2>/dev/null && echo wrote $f; done
 ls ~/.local/state/bawn "$(dirname "$CLAUDE_CODE_SHELL_PREFIX")/environment" >/dev/null 2>&1 && echo sees the state
 readlink /proc/self/ns/net > net1
 echo command:
@@ -140,6 +141,23 @@ func TestWrapWithoutPreset(t *testing.T) {
 	d.Env = append(env, "PATH="+filepath.Join(d.Home, "bin")+":"+d.Workspace+":/usr/bin:/bin")
 	try(false, "where PATH looks for bash", "--", "claude")
 	d.Env = env
+	try(true, "", "--", "claude")
+	// A link to the real one is another's to change before it is started, as is a
+	// folder that is looked in before.
+	if err := errors.Join(os.Symlink(filepath.Join(d.Home, "bin/claude"), filepath.Join(d.Workspace, "linked")), os.Mkdir(filepath.Join(d.Workspace, "b"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	try(false, "commands can write", "--", "./linked")
+	d.Env = append(slices.Clip(env), "PATH="+filepath.Join(d.Workspace, "b")+":"+filepath.Join(d.Home, "bin")+":/usr/bin:/bin")
+	try(false, "where PATH looks for claude", "--", "claude")
+	d.Env = env
+	// The interpreter itself, and env's own words before it.
+	d.script(t, filepath.Join(d.Home, ".cache/sh"), "#!/bin/bash\n")
+	d.script(t, filepath.Join(d.Home, "bin/claude"), "#!"+filepath.Join(d.Home, ".cache/sh")+"\n")
+	if r := d.Bawn(t, "wrap", "--", "claude"); !strings.Contains(r.Stderr, "preset of claude is not used: sandboxed commands can write") {
+		t.Errorf("its interpreter: %+v", r)
+	}
+	d.script(t, filepath.Join(d.Home, "bin/claude"), strings.Replace(show, "env bash", "env -S bash --norc", 1))
 	try(true, "", "--", "claude")
 }
 

@@ -169,8 +169,8 @@ func (p *Preset) check(commands string, shell []string) error {
 		}
 	}
 	for _, k := range p.kept {
-		if strings.Contains(k, "/") || !policy.IsClean("/"+k) {
-			return fmt.Errorf("kept %q is no name", k)
+		if strings.HasPrefix(k, "/") || !policy.IsClean("/"+k) {
+			return fmt.Errorf("kept %q is no name below the state", k)
 		}
 	}
 	for _, e := range p.env {

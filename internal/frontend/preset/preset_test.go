@@ -132,7 +132,7 @@ func TestStrict(t *testing.T) {
 	}
 	for _, c := range [][2]string{
 		{"title =", "titel ="}, {"hosts =", "host ="}, {`"hooks",`, `"hooks", 3,`}, {"or ~/.claude", "or ~/."}, {"or ~/.claude", "or ~/.."}, {"or ~/.claude", "or ~"}, {"or ~/.claude", "or ~/.claude/../.ssh"},
-		{"or ~/.claude", "or ~/src"}, {"or ~/.claude", "or /etc"}, {`"settings.json"`, `"a/b"`}, {`"settings.json"`, `".."`}, {`"claude.ai"`, `"*.com"`},
+		{"or ~/.claude", "or ~/src"}, {"or ~/.claude", "or /etc"}, {`"settings.json"`, `"/a"`}, {`"settings.json"`, `"a/../b"`}, {`"settings.json"`, `".."`}, {`"claude.ai"`, `"*.com"`},
 		{`"claude.ai"`, `"*"`}, {`"ANTHROPIC_API_KEY"`, `"*_KEY"`}, {`"ANTHROPIC_API_KEY"`, `"BAWN_X"`}, {`commands = "shim"`, `commands = "hook"`},
 		{`commands = "shim"`, `commands = "outside"`}, {`commands = "shim"`, "commands = \"shim\"\n[table]"}, {`env = `, "env = []\nenv = "},
 		{`shell = "CLAUDE_CODE_SHELL_PREFIX=claude-shell"`, ``}, {`title = "Claude Code"`, `title = ["x"]`},
@@ -162,4 +162,30 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is run, or believed, by an agent that starts outside later cannot be
+// written in its state: each of these was found in the agent or its documents.
+func TestKept(t *testing.T) {
+	for name, want := range map[string][]string{
+		"claude":   {"settings.json", ".config.json", ".claude.json", "remote-settings.json", "shell-snapshots", "session-env"},
+		"codex":    {"config.toml", ".env", "tmp", "shell_snapshots", "AGENTS.override.md"},
+		"gemini":   {"settings.json", "trusted_hooks.json", "acknowledgments", "tmp/bin", "history", ".env"},
+		"opencode": {"bin", "snapshot"},
+		"copilot":  {"settings.json", "config.json", "permissions-config.json", "mcp-config.json"},
+		"cursor":   {"cli-config.json", "mcp.json", "sandbox.json"},
+		"goose":    {"schedule.json", "scheduled_recipes"},
+		"crush":    {"crush.json"},
+		"aider":    {"oauth-keys.env"},
+	} {
+		p, err := Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range want {
+			if kept := p.Open(home, none).Kept; !slices.Contains(kept, k) {
+				t.Errorf("%s writes %s: %q", name, k, kept)
+			}
+		}
+	}
 }

@@ -122,8 +122,43 @@ func TestLearn_NeverProposed(t *testing.T) {
 	if l := b.learn(t, "cat ~/.ssh/id"); l.Code == 0 || len(l.Proposals) != 0 {
 		t.Errorf("a credential that was to be read: %+v", l)
 	}
-	if l := b.learn(t, "echo x > ~/.config/app/f"); !slices.Equal(l.values(), []string{b.Home + "/.config/app"}) {
+	for _, dir := range []string{"bin", ".local/bin", ".config/autostart", ".config/systemd/user", "tools/bin"} {
+		Write(t, filepath.Join(b.Home, dir, "x"), "x")
+	}
+	b.Env = append(b.Env, "PATH="+filepath.Join(b.Home, "tools/bin")+":/usr/bin:/bin")
+	l = b.learn(t, "for d in bin .local/bin .config/autostart .config/systemd/user tools/bin tools; do echo x > ~/$d/f; done; false")
+	if len(l.Proposals) != 0 || len(l.NotProposed) != 6 {
+		t.Errorf("what starts programs: %+v", l)
+	}
+	for _, n := range l.NotProposed {
+		if !strings.Contains(n.Why, "is never proposed") || n.Lift != "" {
+			t.Errorf("%+v", n)
+		}
+	}
+	if l := b.learn(t, "echo x > ~/.config/app/f"); !slices.Equal(l.values(), []string{b.Home + "/.config/app"}) || l.Proposals[0].Careful == "" {
 		t.Errorf("its twin: %+v", l)
+	}
+}
+
+// A folder that holds the settings, which a link leads to, is not proposed: with
+// it they would be left out the next time.
+func TestLearn_LinkedSettings(t *testing.T) {
+	b := New(t, "native")
+	Write(t, b.Home+"/dots/bawn/config.toml", "# mine\n")
+	Write(t, b.Home+"/dots/app/x", "x")
+	if err := os.MkdirAll(b.Home+"/.config/bawn", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.Home+"/dots/bawn/config.toml", b.Home+"/.config/bawn/config.toml"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"dots", "dots/bawn"} {
+		if l := b.learn(t, "echo x > ~/"+dir+"/new"); len(l.Proposals) != 0 || len(l.NotProposed) != 1 || !strings.Contains(l.NotProposed[0].Why, "bawn's settings") {
+			t.Errorf("%s: %+v", dir, l)
+		}
+	}
+	if l := b.learn(t, "echo x > ~/dots/app/new"); !slices.Equal(l.values(), []string{b.Home + "/dots/app"}) {
+		t.Errorf("the twin: %+v", l)
 	}
 }
 

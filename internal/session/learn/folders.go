@@ -33,8 +33,8 @@ func (p *proposer) folders(list []session.Denial) {
 		for !p.f.IsDir(dir) {
 			dir = policy.Parent(dir)
 		}
-		if why := p.mayNot(dir, path); why != "" {
-			p.small(d, dir, why)
+		if why, wide := p.mayNot(dir, path); why != "" {
+			p.small(d, dir, why, wide)
 			continue
 		}
 		if i := slices.IndexFunc(needs, func(n need) bool { return n.dir == dir }); i >= 0 {
@@ -45,7 +45,7 @@ func (p *proposer) folders(list []session.Denial) {
 	}
 	for _, n := range p.merged(needs) {
 		for _, path := range n.paths {
-			p.add(keyPaths, config.PlainPath(n.dir), path, "", func(with policy.Policy) bool { return allows(with, path) })
+			p.add(keyPaths, config.PlainPath(n.dir), path, careful(n.dir, p.homes()), func(with policy.Policy) bool { return allows(with, path) })
 		}
 	}
 }
@@ -54,22 +54,35 @@ func allows(p policy.Policy, path string) bool {
 	return p.Decide(policy.Write{Path: path}).Verdict == policy.Allow
 }
 
-// mayNot says why a folder cannot be allowed, "" if it can.
-func (p *proposer) mayNot(dir, path string) string {
-	with, why := p.f.Try([]config.Entry{{Key: keyPaths, Value: config.PlainPath(dir)}})
-	if why == "" && !allows(with, path) {
-		why = "it would not open it"
-	}
-	why = strings.TrimPrefix(why, fmt.Sprintf("added folder %q: ", dir))
-	why, _, _ = strings.Cut(why, "; ") // what is the way out of another refusal
-	return why
+// homes are the home folders of the command.
+func (p *proposer) homes() []string {
+	with, _ := p.f.Try(nil)
+	return with.Homes()
 }
 
-// small leaves out what lies in a folder that is too wide to be allowed: a home,
-// the system. A folder of its own there can be, once it exists.
-func (p *proposer) small(d session.Denial, dir, why string) {
+// mayNot says why a folder cannot be allowed or is never proposed, "" if it is;
+// wide: one inside it could be.
+func (p *proposer) mayNot(dir, path string) (why string, wide bool) {
+	with, why := p.f.Try([]config.Entry{{Key: keyPaths, Value: config.PlainPath(dir)}})
+	if why == "" {
+		if d := with.Decide(policy.Write{Path: path}); d.Verdict != policy.Allow {
+			return d.Rule.Text, false
+		}
+		return p.runs(dir, with.Homes()), false
+	}
+	why, wide = strings.CutPrefix(why, fmt.Sprintf("added folder %q: ", dir))
+	why, _, _ = strings.Cut(why, "; ") // what is the way out of another refusal
+	return why, wide
+}
+
+// small leaves out what lies in a folder that cannot be allowed. Where that is
+// too wide, a home or the system, a folder of its own there can be, once it exists.
+func (p *proposer) small(d session.Denial, dir, why string, wide bool) {
 	l := Left{What: d.Path, Why: fmt.Sprintf("%q cannot be allowed: %s", dir, why)}
-	if name := strings.TrimPrefix(strings.TrimPrefix(d.Path, dir), "/"); d.Rule.ID == "home" && name != "" {
+	if !wide {
+		l.Why = fmt.Sprintf("%q is never proposed: %s", dir, why)
+	}
+	if name := strings.TrimPrefix(strings.TrimPrefix(d.Path, dir), "/"); wide && d.Rule.ID == "home" && name != "" {
 		first, _, _ := strings.Cut(name, "/")
 		l.Lift = fmt.Sprintf("if %q is to be a folder, make it, and run this again", strings.TrimSuffix(dir, "/")+"/"+first)
 	}
@@ -95,7 +108,10 @@ func (p *proposer) merged(needs []need) []need {
 	for _, n := range slices.Clone(out) {
 		above := policy.Parent(n.dir)
 		// Right below the root lies what is not one project's.
-		if siblings[above] < manySiblings || policy.Parent(above) == "/" || p.mayNot(above, n.paths[0]) != "" {
+		if siblings[above] < manySiblings || policy.Parent(above) == "/" {
+			continue
+		}
+		if why, _ := p.mayNot(above, n.paths[0]); why != "" {
 			continue
 		}
 		whole := need{dir: above}

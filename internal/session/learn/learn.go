@@ -27,6 +27,8 @@ type Facts struct {
 	Answered []policy.Connect
 	// Real resolves the links of a path, as far as it exists.
 	Real func(path string) (string, error)
+	// Path are the folders of the user's PATH, links resolved.
+	Path []string
 	// IsDir reports whether a folder exists.
 	IsDir func(path string) bool
 	// Try is the policy of the command with further entries in the user's

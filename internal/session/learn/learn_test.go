@@ -45,7 +45,7 @@ func try(entries []config.Entry) (policy.Policy, string) {
 
 func facts(denials ...session.Denial) Facts {
 	return Facts{
-		Denials: denials, Try: try,
+		Denials: denials, Try: try, Path: []string{"/usr/bin", "/opt/tool/bin"},
 		Real:  func(p string) (string, error) { return p, nil },
 		IsDir: func(p string) bool { return !strings.HasPrefix(p[strings.LastIndexByte(p, '/')+1:], "f") }, // f… are files
 	}
@@ -115,6 +115,17 @@ func TestPropose(t *testing.T) {
 			[]string{"allowed_paths /data/a", "allowed_paths /data/b", "allowed_paths /data/c"}, "",
 		},
 		{"a file of the home", []session.Denial{write(t, home+"/f")}, nil, `if "/home/u/f" is to be a folder, make it`},
+		{"a folder of PATH", []session.Denial{write(t, "/opt/tool/bin/f")}, nil, "a folder of your PATH"},
+		{"above one of PATH", []session.Denial{write(t, "/opt/tool/f")}, nil, "a folder of your PATH"},
+		{"beside one of PATH", []session.Denial{write(t, "/opt/tool/out/f")}, []string{"allowed_paths /opt/tool/out"}, ""},
+		{
+			"three beside one of PATH", []session.Denial{write(t, "/opt/tool/a/f"), write(t, "/opt/tool/b/f"), write(t, "/opt/tool/c/f")},
+			[]string{"allowed_paths /opt/tool/a", "allowed_paths /opt/tool/b", "allowed_paths /opt/tool/c"}, "",
+		},
+		{"programs of a person", []session.Denial{write(t, home+"/.local/bin/f"), write(t, home+"/bin/f")}, nil, "started from ~/bin"},
+		{"what a login starts", []session.Denial{write(t, home+"/.config/autostart/f"), write(t, home+"/.config/systemd/user/f"), write(t, home+"/.config/systemd/f")}, nil, "started from ~/.config/systemd"},
+		{"the system's folders", []session.Denial{write(t, "/usr/local/lib/x/f"), write(t, "/etc/cron.d/f")}, nil, "belongs to the system"},
+		{"settings in a home", []session.Denial{write(t, home+"/.config/nvim/f")}, []string{"allowed_paths /home/u/.config/nvim!"}, ""},
 		{"the root", []session.Denial{write(t, "/f")}, nil, "it holds the home folder"},
 		{"the system", []session.Denial{write(t, "/etc/f")}, nil, "shared by the whole system"},
 		{"above a credential", []session.Denial{write(t, home+"/.config/f")}, nil, "it contains"},

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"bawn/internal/frontend/mcp"
@@ -16,6 +17,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
+	"bawn/internal/shell/plain"
 )
 
 // mcpFlags are those of bawn mcp.
@@ -63,6 +65,9 @@ func mcpCommand(args []string) int {
 	case len(rest) > 0:
 		return usageError("mcp", fmt.Errorf("mcp takes no argument, got %q", rest[0]))
 	}
+	if session.IsTerminal(os.Stdin) {
+		warn("mcp: this serves an agent, whose messages it reads here; 'bawn help mcp' says more, Ctrl-D ends it")
+	}
 	typed := f.workspace != ""
 	for _, name := range []string{"CLAUDE_PROJECT_DIR", "CRUSH_PROJECT_DIR"} {
 		if f.workspace == "" {
@@ -73,6 +78,11 @@ func mcpCommand(args []string) int {
 		return fail(err)
 	}
 	return 0
+}
+
+// liftMCP is lift, where questions come by the agent and not on a terminal.
+func liftMCP(text string) string {
+	return lift(strings.ReplaceAll(text, plain.LiftAsk, "an agent that shows bawn's questions (elicitation) can ask, and allow in [permissions] of "+policy.UserFile+" needs no question"))
 }
 
 func (f *mcpFlags) serveMCP(typed bool) error {
@@ -102,7 +112,7 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	defer stop()
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
-		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: lift,
+		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: liftMCP,
 		Open: func(unattended bool) (*session.Session, func() error, error) {
 			f.unattended = unattended || f.noPrompt
 			one, err := f.newSession(f.notice)

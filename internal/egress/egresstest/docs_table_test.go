@@ -43,6 +43,7 @@ var docsExamples = map[string]example{
 	"bawn check connect HOST[:PORT]":    {run: []string{"bawn check connect github.com", "bawn check connect github.com:443"}, says: "allow"},
 	"bawn check run [-c TEXT | -- CMD]": {run: []string{"bawn check run -c 'ls | wc'", "bawn check run -- ls"}, says: "allow"},
 	"bawn setup AGENT":                  {run: []string{"bawn setup claude"}, says: "a command ran in the sandbox"},
+	"bawn mcp":                          {keys: [][2]string{{"this serves an agent", "\x04"}}},
 	"bawn doctor":                       {says: "auto uses the native launcher"},
 	"bawn trust":                        {says: "has no settings of its own"},
 	"bawn run --no-prompt -- curl -sS https://example.org/": {code: 125},

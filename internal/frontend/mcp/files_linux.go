@@ -280,6 +280,11 @@ func (s *server) file(req *protocol.Request, path string) (*session.Session, str
 // has the rule behind it, as far as one is known.
 func (s *server) fileFailed(p policy.Policy, act policy.Action, a inside.Answer, told []session.Denial) (*protocol.Result, FileResult, error) {
 	out := FileResult{Path: a.Real, Denied: s.denied(told)}
+	for i := range out.Denied { // what was refused is the file, not the name it is made under
+		if t := &out.Denied[i].Target; inside.IsTemp(filepath.Base(*t)) && filepath.Dir(*t) == filepath.Dir(a.Real) {
+			*t = policy.Escape(a.Real)
+		}
+	}
 	if a.Denied && len(out.Denied) == 0 {
 		kind, target := "read", a.Real
 		if _, ok := act.(policy.Write); ok {

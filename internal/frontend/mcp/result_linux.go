@@ -84,7 +84,11 @@ func (s *server) ended(r *run) RunResult {
 		res.Signal = unix.SignalName(unix.Signal(n))
 	}
 	if r.reason != "" && strings.HasPrefix(r.reason, "not run: ") {
-		res.Denied = append(res.Denied, Denied{"run", r.name, strings.TrimPrefix(res.Reason, "not run: "), ""})
+		rule, hint := strings.TrimPrefix(res.Reason, "not run: "), ""
+		if i := strings.LastIndex(rule, "; "); i >= 0 { // what would lift it stands last
+			rule, hint = rule[:i], rule[i+2:]
+		}
+		res.Denied = append(res.Denied, Denied{"run", r.name, rule, hint})
 	}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = shorten(r.out)

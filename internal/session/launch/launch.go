@@ -51,7 +51,7 @@ func Decide(c session.Command, f Facts) session.Outcome {
 	if ruled.Verdict == policy.Ask && !f.CanAsk {
 		ruled.Verdict = policy.Deny
 		ruled.Rule.Text += ", and there is nobody to ask"
-		ruled.Rule.Lift = "run it on a terminal, without --no-prompt"
+		ruled.Rule.Lift = plain.LiftAsk
 		return refused(ruled)
 	}
 	program, leaves := f.leaves(c)

@@ -7,6 +7,10 @@ import (
 	"bawn/internal/policy"
 )
 
+// LiftAsk is what lifts a denial that was a question, where nobody could be
+// asked.
+const LiftAsk = "run it on a terminal, without --no-prompt"
+
 // Outside is one program to run outside the sandbox. It gets the supervisor's
 // own environment and folder, never a state that an earlier run left behind,
 // and no shell in between.
@@ -160,7 +164,7 @@ func (f Facts) bars(rule policy.Rule) (policy.Decision, bool) {
 		rule.Lift = "--tier guarded"
 	case !f.CanAsk:
 		rule.Text = "with nobody to ask, nothing leaves the sandbox"
-		rule.Lift = "run it on a terminal, without --no-prompt"
+		rule.Lift = LiftAsk
 	default:
 		return policy.Decision{}, false
 	}

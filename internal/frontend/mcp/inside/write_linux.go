@@ -184,7 +184,7 @@ func (t *target) content() ([]byte, error) {
 
 // replace puts the content in the place of the file, whole or not at all.
 func (t *target) replace(content []byte, mode uint32) (v Version, err error) {
-	temp := ".bawn-" + strings.ToLower(rand.Text()) + ".tmp"
+	temp := tempStart + strings.ToLower(rand.Text()) + tempEnd
 	fd, err := unix.Openat(t.dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return v, &fs.PathError{Op: "write", Path: t.real, Err: err}
@@ -296,4 +296,14 @@ func replaced(content []byte, old, new string, all bool) (next []byte, places in
 func crlf(b []byte) bool {
 	n := bytes.Count(b, []byte("\n"))
 	return n > 0 && n == bytes.Count(b, []byte("\r\n"))
+}
+
+const (
+	tempStart = ".bawn-"
+	tempEnd   = ".tmp"
+)
+
+// IsTemp reports whether a file's name is one under which a new version is made.
+func IsTemp(name string) bool {
+	return strings.HasPrefix(name, tempStart) && strings.HasSuffix(name, tempEnd)
 }

@@ -5,6 +5,7 @@ package egresstest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -435,6 +436,25 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 	}
 }
 
+// mcpServers are the commands that an agent's settings start as MCP servers; nil
+// if the text is something else.
+func mcpServers(t *testing.T, text string) (out []string) {
+	t.Helper()
+	var settings struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(text), &settings); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, s := range settings.Servers {
+		out = append(out, s.Command+" "+strings.Join(s.Args, " "))
+	}
+	return out
+}
+
 // The files that the documents show are understood.
 func TestDocs_Files(t *testing.T) {
 	w := NewWorld(t)
@@ -451,6 +471,14 @@ func TestDocs_Files(t *testing.T) {
 					t.Errorf("%s: exit %d: %s\n%s", f.at(), code, out, text)
 				}
 			case "json":
+				if servers := mcpServers(t, text); servers != nil {
+					for _, command := range servers {
+						if code, out := d.run(t, command+" </dev/null", example{}); code != 0 {
+							t.Errorf("%s: %s: exit %d: %s", f.at(), command, code, out)
+						}
+					}
+					break
+				}
 				sandboxtest.Write(t, filepath.Join(d.Home, ".example/x"), "x")
 				const try = "bawn run -q -- sh -c 'echo y >~/.example/x'"
 				if code, out := d.run(t, try, example{}); code != 2 {

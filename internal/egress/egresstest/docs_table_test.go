@@ -46,7 +46,7 @@ var docsExamples = map[string]example{
 	"bawn check run [-c TEXT | -- CMD]": {run: []string{"bawn check run -c 'ls | wc'", "bawn check run -- ls"}, says: "allow"},
 	"bawn setup AGENT":                  {run: []string{"bawn setup claude"}, says: "a command ran in the sandbox"},
 	"bawn mcp":                          {keys: [][2]string{{"this serves an agent", "\x04"}}},
-	"bawn run --stage -- CMD":           {run: []string{"bawn run --stage -- sh -c 'echo x >y'"}, says: "staged as"},
+	"bawn run --stage -- CMD":           {run: []string{"bawn run --stage -- sh -c 'echo x >y' && bawn discard"}, says: "staged as"},
 	"bawn learn -- CMD":                 {run: []string{"bawn learn -- true"}, says: "needs nothing more"},
 	"bawn doctor":                       {says: "auto uses the native launcher"},
 	"bawn trust":                        {says: "has no settings of its own"},
@@ -80,7 +80,7 @@ var docsExamples = map[string]example{
 	"bawn keep --force PATH":              {setup: "mkdir -p src; echo mine >src/app.js", run: []string{"bawn keep --force src/app.js"}, says: "kept"},
 	"bawn keep --force src/app.js":        {setup: "bawn run -q --stage -- sh -c 'echo z >src/app.js'; echo mine >src/app.js", says: "kept"},
 	"bawn discard [ID]":                   {setup: stageOne, run: []string{"bawn discard"}, says: "discarded"},
-	"bawn discard":                        {setup: stageOne, says: "discarded"},
+	"bawn discard":                        {setup: stageOne, run: []string{"bawn discard && while bawn discard; do :; done"}, says: "discarded"},
 	"bawn discard 3f9a": {
 		setup: stageOne, run: []string{`bawn discard $(bawn keep --list | sed -n '2s/ .*//p')`}, says: "discarded",
 	},

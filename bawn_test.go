@@ -438,5 +438,6 @@ func TestMisuse(t *testing.T) {
 			t.Error("a nil context passed")
 		}
 	}()
-	bawn.Command(nil, p, "true") //nolint:staticcheck // the panic is the point
+	//lint:ignore SA1012 the panic is the point
+	bawn.Command(nil, p, "true")
 }

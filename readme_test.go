@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,68 @@ func TestReadmeLibrary(t *testing.T) {
 	}
 	if out, err := exec.Command("go", "build", "-overlay", file, "-o", os.DevNull, "./testdata/readme").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, text)
+	}
+}
+
+var (
+	docLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	unnamed = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Every page of docs/ is reached from README.md by links, and every link
+// between pages leads to a file, and to a heading where it names one.
+func TestDocLinks(t *testing.T) {
+	pages := map[string]string{}
+	read := func(page string) string {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for todo := []string{"README.md"}; len(todo) > 0; todo = todo[1:] {
+		page := todo[0]
+		if _, done := pages[page]; done {
+			continue
+		}
+		pages[page] = read(page)
+		for _, m := range docLink.FindAllStringSubmatch(pages[page], -1) {
+			name, at, _ := strings.Cut(m[1], "#")
+			if strings.Contains(name, ":") {
+				continue
+			}
+			to := page
+			if name != "" {
+				to = filepath.Join(filepath.Dir(page), name)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %s leads nowhere", page, m[1])
+				continue
+			}
+			if filepath.Ext(to) != ".md" {
+				continue
+			}
+			todo = append(todo, to)
+			found := at == ""
+			for _, h := range heading.FindAllStringSubmatch(read(to), -1) {
+				id := strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")
+				found = found || id == at
+			}
+			if !found {
+				t.Errorf("%s: %s has no such heading", page, m[1])
+			}
+		}
+	}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		all, err := filepath.Glob(pattern)
+		if err != nil || len(all) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, page := range all {
+			if _, ok := pages[page]; !ok {
+				t.Errorf("no page links to %s", page)
+			}
+		}
 	}
 }

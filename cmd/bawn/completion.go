@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bawn/internal/frontend/preset"
 	"bawn/internal/frontend/setup"
 	"bawn/internal/policy"
 )
@@ -53,8 +54,12 @@ func wordsOf(command string) []string {
 
 // takesCommand reports whether a command line of another program follows.
 func takesCommand(name string) bool {
-	return name == "run" || name == "watch" || name == "learn" || name == "--"
+	return name == "run" || name == "wrap" || name == "watch" || name == "learn" || name == "--"
 }
+
+// takesPaths reports whether a command's words are paths, and nothing else that
+// is known.
+func takesPaths(name string) bool { return name == "keep" }
 
 // values are what a flag's value can be, if those are few.
 func (s flagSpec) values() []string {
@@ -65,6 +70,10 @@ func (s flagSpec) values() []string {
 			out = append(out, m.String())
 		}
 		return out
+	case s.arg == "AGENT":
+		return preset.Names()
+	case s.arg == "AGENT|none":
+		return append(preset.Names(), "none")
 	case strings.Contains(s.arg, "|"):
 		return strings.Split(s.arg, "|")
 	}
@@ -137,8 +146,8 @@ _bawn() {
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 	if [[ $cur != -* ]]; then
 		case ${COMP_WORDS[1]} in
-		run | watch) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$cur") ;;
-		check) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur") ;;
+		run | wrap | watch | learn) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$cur") ;;
+		check | keep) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur") ;;
 		esac
 	fi
 }
@@ -183,6 +192,8 @@ func zshCompletion() string {
 			cases.WriteString("\t\t\t'*::command:_normal'\n")
 		case c.name == "check":
 			cases.WriteString("\t\t\t'1:action:(" + strings.Join(wordsOf(c.name), " ") + ")' '*:object:_files'\n")
+		case takesPaths(c.name):
+			cases.WriteString("\t\t\t'*:path:_files'\n")
 		case wordsOf(c.name) != nil:
 			cases.WriteString("\t\t\t'1:word:(" + strings.Join(wordsOf(c.name), " ") + ")'\n")
 		default:
@@ -249,6 +260,7 @@ func fishCompletion() string {
 			fmt.Fprintf(&b, "%s -f -a '%s'\n", on, strings.Join(wordsOf(c.name), " "))
 		case c.name == "check":
 			fmt.Fprintf(&b, "%s -a '%s'\n", on, strings.Join(wordsOf(c.name), " "))
+		case takesPaths(c.name): // as fish does by itself
 		default:
 			b.WriteString(on + " -f\n")
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"bawn/internal/config"
 )
@@ -51,6 +52,10 @@ var typed = []struct{ line, want, not string }{
 	{"bawn config ke", "keys", "show"},
 	{"bawn help tr", "trust", "run"},
 	{"bawn policy --js", "--json", "--tier"},
+	{"bawn wrap --preset ", "none", "AGENT"},
+	{"bawn wrap --print-preset co", "codex", "claude"},
+	{"bawn learn basen", "basenc", "--tier"},
+	{"bawn keep /etc/passw", "/etc/passwd", "--list"},
 }
 
 func checkOffers(t *testing.T, line, got, want, not string) {
@@ -96,6 +101,29 @@ func TestZshCompletion(t *testing.T) {
 		out := tool(t, "zsh", "-f", "-c", script, "zsh", file, c.line)
 		if !slices.Contains(strings.Split(out, "\n"), c.want) || strings.Contains(out, c.not) {
 			t.Errorf("%q gives\n%swant %q and not %q", c.line, out, c.want, c.not)
+		}
+	}
+}
+
+// The overview has every command, and all summaries in one column.
+func TestHelpOverview(t *testing.T) {
+	_, out := output(t, helpCommand)
+	column := 0
+	for _, c := range commands() {
+		usage := strings.TrimSpace("  bawn " + c.name + " " + c.args)
+		before, _, found := strings.Cut(out, "  "+c.summary+"\n")
+		line := before[strings.LastIndexByte(before, '\n')+1:]
+		if at := utf8.RuneCountInString(line); !found || strings.TrimSpace(line) != usage || column != 0 && at != column {
+			t.Errorf("%s: %q, not in column %d", c.name, line, column)
+		} else {
+			column = at
+		}
+	}
+	for _, c := range commands() {
+		for line := range strings.Lines(helpNotes(c.name)) {
+			if utf8.RuneCountInString(line) > 86 {
+				t.Errorf("%s: the line is long: %q", c.name, line)
+			}
 		}
 	}
 }

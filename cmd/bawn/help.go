@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"bawn/internal/frontend/setup"
 )
@@ -26,11 +28,15 @@ func helpCommand(args []string) int {
 	}
 	fmt.Println("bawn runs commands inside a boundary that the operating system enforces.")
 	fmt.Println()
-	fmt.Printf("  bawn %-29s %s\n", "[flags]", "open a session in this folder")
-	for _, c := range commands() {
-		fmt.Printf("  bawn %-29s %s\n", c.name+" "+c.args, c.summary)
+	all := slices.Concat([]command{{args: "[flags]", summary: "open a session in this folder"}}, commands(), []command{{name: "--", args: "CMD [ARG…]", summary: "the same as bawn run -- CMD"}})
+	wide := 0
+	for i, c := range all {
+		all[i].name = strings.TrimSpace(c.name + " " + c.args)
+		wide = max(wide, utf8.RuneCountInString(all[i].name))
 	}
-	fmt.Printf("  bawn %-29s %s\n", "-- CMD [ARG…]", "the same as bawn run -- CMD")
+	for _, c := range all {
+		fmt.Printf("  bawn %-*s  %s\n", wide, c.name, c.summary)
+	}
 	fmt.Print(`
 Tiers: guarded (the default) writes the workspace, a private temp and the tool
 caches, and reaches allowed hosts; airlock no caches and no network; open has no
@@ -123,6 +129,14 @@ Exit codes: 0 all that was asked for is kept; 1 some of it is not; 125 an error.
 `
 	case "discard":
 		return `
+Without an ID it is the newest staged run of this folder's workspace; the first
+few digits of an ID are enough, and 'bawn keep --list' has them. What was kept of
+the run stays in the workspace.
+
+Examples:
+  bawn discard
+  bawn discard 3f9a
+
 Exit codes: 0; 125 an error.
 `
 	case "check":
@@ -164,9 +178,10 @@ Exit codes: 0 the agent has closed the connection; 125 an error.
 `
 	case "setup":
 		return `
-Agents: ` + strings.Join(setup.Names(), ", ") + `. It adds bawn's entries to the
-agent's settings, keeps the rest, and turns the sandbox on for agents ([sandbox]
-enabled). What held before is kept in bawn's state, for --uninstall.
+Agents: ` + strings.Join(setup.Names(), ", ") + `.
+It adds bawn's entries to the agent's settings, keeps the rest, and turns the
+sandbox on for agents ([sandbox] enabled). What held before is kept in bawn's
+state, for --uninstall.
 
 Examples:
   bawn setup claude --print

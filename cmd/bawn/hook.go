@@ -38,6 +38,8 @@ func hookCommand(args []string) int {
 	a := hook.Find(name)
 	switch {
 	case err != nil:
+	case name == "":
+		err = fmt.Errorf("hook needs an agent: %s", strings.Join(hook.Names(), ", "))
 	case a == nil:
 		err = fmt.Errorf("unknown agent %q: it is one of %s", name, strings.Join(hook.Names(), ", "))
 	case len(rest) > 0:

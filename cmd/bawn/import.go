@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bawn/internal/config"
 	"bawn/internal/config/disk"
@@ -54,7 +55,7 @@ func importCommand(args []string) int {
 	case err != nil:
 		return usageError("import", err)
 	case len(rest) == 0:
-		return usageError("import", errors.New("import needs the name of a tool: bawn import claude"))
+		return usageError("import", fmt.Errorf("import needs a tool: %s", strings.Join(wordsOf("import"), ", ")))
 	case len(rest) > 1:
 		return usageError("import", fmt.Errorf("import takes one tool, got %q too", rest[1]))
 	case f.force && f.out == "":

@@ -52,7 +52,7 @@ func (r *lesson) show(after []byte) {
 		}
 	}
 	for _, line := range r.widened() {
-		warn("learn: %s", line)
+		warn("learn: with it, %s", line)
 	}
 }
 

@@ -41,11 +41,11 @@ func commands() []command {
 		{"env", "[--json]", "list the variables that are held back", envCommand},
 		{"log", "[list|runs|show|…]", "read the record of runs and decisions", logCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
-		{"mcp", "[flags]", "serve commands and file tools to an agent (MCP)", mcpCommand},
 		{"setup", "AGENT [flags]", "put an AI agent's commands into the sandbox", setupCommand},
+		{"mcp", "[flags]", "serve commands and file tools to an agent (MCP)", mcpCommand},
 		{"hook", "AGENT", "answer an agent's hook (for agents)", hookCommand},
 		{"import", "[flags] TOOL", "print another tool's settings as bawn's", importCommand},
-		{"completion", "bash|zsh|fish|man…", "print the completion for a shell, or the manual", completionCommand},
+		{"completion", "SHELL|man|…", "print the completion for a shell, or the manual", completionCommand},
 		{"version", "", "print the version", versionCommand},
 		{"help", "[COMMAND]", "explain a command", helpCommand},
 	}

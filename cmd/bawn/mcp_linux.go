@@ -64,6 +64,9 @@ func mcpCommand(args []string) int {
 	case len(rest) > 0:
 		return usageError("mcp", fmt.Errorf("mcp takes no argument, got %q", rest[0]))
 	}
+	if session.IsTerminal(os.Stdin) {
+		warn("mcp: this serves an agent, whose messages it reads here; 'bawn help mcp' says more, Ctrl-D ends it")
+	}
 	typed := f.workspace != ""
 	for _, name := range []string{"CLAUDE_PROJECT_DIR", "CRUSH_PROJECT_DIR"} {
 		if f.workspace == "" {
@@ -143,7 +146,7 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 // liftServed is lift for an agent's user, who has no terminal here.
 func liftServed(text string) string {
 	return lift(strings.ReplaceAll(text, policy.LiftByAsking,
-		"an allow rule in [permissions] of "+policy.UserFile+", or a client that can ask a person, without --no-prompt"))
+		"an allow rule in [permissions] of "+policy.UserFile+", or a client that can ask a person (elicitation), without --no-prompt"))
 }
 
 // addedDirs are the folders of --add-dir, by their real paths.

@@ -329,7 +329,7 @@ func (sc scope) checkProgram(text string, o policy.Origin) error {
 	case strings.ContainsAny(text, "*?[]{}$\\"):
 		return errors.New("a program is named in full, without wildcards")
 	case !policy.IsClean(text) || text == "/":
-		return errors.New("a program is named by its absolute path, without . and ..")
+		return errors.New("a program is named by its absolute path, without \".\" and \"..\"")
 	case sc.workspace != "" && policy.Inside(text, sc.workspace):
 		return errors.New("the program lies in the workspace, where commands may change it")
 	}

@@ -4,6 +4,7 @@ package egress
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"fmt"
@@ -149,11 +150,10 @@ print(s.server_port); s.serve_forever()`)
 		get := func(host string) (string, error) {
 			var only http.Protocols
 			only.SetUnencryptedHTTP2(true)
-			tr := &http.Transport{Protocols: &only, DialContext: nil}
-			tr.Dial = func(string, string) (net.Conn, error) {
+			tr := &http.Transport{Protocols: &only, DialContext: func(context.Context, string, string) (net.Conn, error) {
 				c, _ := w.connect(fmt.Sprintf("allowed.test:%d", port))
 				return c, nil
-			}
+			}}
 			defer tr.CloseIdleConnections()
 			resp, err := (&http.Client{Transport: tr, Timeout: 20 * time.Second}).Get("http://" + host + "/")
 			if err != nil {

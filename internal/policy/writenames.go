@@ -175,7 +175,7 @@ func endless(tail string) bool {
 		return true
 	}
 	end := strings.TrimRight(tail[dot+1:], "~")
-	digits := strings.IndexAny(end, "0123456789") >= 0
+	digits := strings.ContainsAny(end, "0123456789")
 	switch end {
 	case "tmp", "temp", "new":
 		return true

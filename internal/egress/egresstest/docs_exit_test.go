@@ -28,6 +28,10 @@ var docsExits = []struct {
 	{"bawn wrap --no-prompt -- sh -c 'exit 7'", 7, "wrap"},
 	{"bawn wrap", 125, "wrap"},
 	{"bawn watch", 125, "watch"},
+	{"bawn learn -- sh -c 'exit 7'", 7, "learn"},
+	{"bawn learn", 125, "learn"},
+	{"bawn mcp </dev/null", 0, "mcp"},
+	{"bawn mcp x", 125, "mcp"},
 	{"bawn check write x", 0, "check"},
 	{"bawn check write /etc/passwd", 1, "check"},
 	{"bawn check connect example.org", 2, "check"},
@@ -101,7 +105,7 @@ func TestDocs_ExitCodes(t *testing.T) {
 	}
 	for _, c := range docsExits {
 		codes := regexp.MustCompile(fmt.Sprintf(`\b%d\b`, c.code))
-		special := (c.code == 7 || c.code == 143) && strings.Contains(rows[c.of], "128+n") || c.of == "wrap" && strings.Contains(rows[c.of], "as `bawn run`")
+		special := (c.code == 7 || c.code == 143) && strings.Contains(rows[c.of], "128+n") || (c.of == "wrap" || c.of == "learn") && strings.Contains(rows[c.of], "as `bawn run`")
 		if !special && !codes.MatchString(rows[c.of]) {
 			t.Errorf("%s: the page does not give %d to bawn %s", c.command, c.code, c.of)
 		}

@@ -439,6 +439,25 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 	}
 }
 
+// mcpServers are the commands that an agent's settings start as MCP servers; nil
+// if the text is something else.
+func mcpServers(t *testing.T, text string) (out []string) {
+	t.Helper()
+	var settings struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(text), &settings); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, s := range settings.Servers {
+		out = append(out, s.Command+" "+strings.Join(s.Args, " "))
+	}
+	return out
+}
+
 // The files that the documents show are understood.
 func TestDocs_Files(t *testing.T) {
 	w := NewWorld(t)
@@ -455,9 +474,11 @@ func TestDocs_Files(t *testing.T) {
 					t.Errorf("%s: exit %d: %s\n%s", f.at(), code, out, text)
 				}
 			case "json":
-				if !strings.Contains(text, `"permissions"`) { // no plugin's
-					if !json.Valid([]byte(text)) {
-						t.Errorf("%s: it is no JSON\n%s", f.at(), text)
+				if servers := mcpServers(t, text); servers != nil {
+					for _, command := range servers {
+						if code, out := d.run(t, command+" </dev/null", example{}); code != 0 {
+							t.Errorf("%s: %s: exit %d: %s", f.at(), command, code, out)
+						}
 					}
 					break
 				}

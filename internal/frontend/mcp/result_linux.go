@@ -158,15 +158,35 @@ func (r RunResult) text() string {
 	return b.String()
 }
 
+// maxTargets is how many targets of one rule the text names; all are in the
+// structured result.
+const maxTargets = 3
+
+// deniedText has a line for each rule: a build that is refused the same thing
+// fifty times needs one way out.
 func deniedText(list []Denied) string {
-	var b strings.Builder
+	type by struct{ kind, rule, hint string }
+	var order []by
+	targets := map[by][]string{}
 	for _, d := range list {
 		if d.Kind == "run" {
 			continue // the reason says it
 		}
-		fmt.Fprintf(&b, "[denied: %s %s, by %s", d.Kind, d.Target, d.Rule)
-		if d.Hint != "" {
-			fmt.Fprintf(&b, "; to allow it: %s", d.Hint)
+		k := by{d.Kind, d.Rule, d.Hint}
+		if targets[k] == nil {
+			order = append(order, k)
+		}
+		targets[k] = append(targets[k], d.Target)
+	}
+	var b strings.Builder
+	for _, k := range order {
+		what, more := targets[k], ""
+		if n := len(what) - maxTargets; n > 0 {
+			what, more = what[:maxTargets], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(&b, "[denied: %s %s%s, by %s", k.kind, strings.Join(what, ", "), more, k.rule)
+		if k.hint != "" {
+			fmt.Fprintf(&b, "; to allow it: %s", k.hint)
 		}
 		b.WriteString("]\n")
 	}

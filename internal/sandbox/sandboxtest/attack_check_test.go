@@ -85,9 +85,7 @@ func randomTree(t *testing.T, rnd *rand.Rand, b *Box) []string {
 		}
 		dirs = append(dirs, b.Home+"/"+d)
 	}
-	for _, d := range dirs {
-		files = append(files, d)
-	}
+	files = append(files, dirs...)
 	for range 60 {
 		parent := dirs[rnd.IntN(len(dirs))]
 		path := parent + "/" + names[rnd.IntN(len(names))]

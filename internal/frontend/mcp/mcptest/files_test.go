@@ -166,7 +166,11 @@ func TestF8_PlacesOfFiles(t *testing.T) {
 		}
 		// Protected names (F2), which are there or not, beside ordinary ones.
 		for _, p := range []string{".git/config", ".git/hooks/pre-commit", ".bawn/config.toml", ".mcp.json", ".bashrc"} {
-			d.refused("write", "write_file", args{"path": p, "content": "[core]\n\tfsmonitor = bad\n"})
+			out := d.refused("write", "write_file", args{"path": p, "content": "[core]\n\tfsmonitor = bad\n"})
+			// The file, or a folder of it that could not be made.
+			if full := filepath.Join(d.Workspace, p); len(out.Denied) == 1 && !strings.HasPrefix(full+"/", out.Denied[0].Target+"/") {
+				t.Errorf("%s is told as %s", p, out.Denied[0].Target)
+			}
 		}
 		for _, p := range []string{".gitignore", "mcp.json", "hooks/pre-commit"} {
 			d.works("write_file", args{"path": p, "content": "x\n"})

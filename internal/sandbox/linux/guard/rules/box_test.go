@@ -110,7 +110,7 @@ func stage(text string) error {
 
 // inside runs a script in dir under the guard and returns what it printed,
 // what was refused and what was watched.
-func (w *world) inside(dir, script string, only ...policy.WriteNames) (out string, err error, denied, watched []guard.Event) {
+func (w *world) inside(dir, script string, only ...policy.WriteNames) (out string, denied, watched []guard.Event, err error) {
 	w.t.Helper()
 	repo, err := gitdir.Discover(dir)
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *world) inside(dir, script string, only ...policy.WriteNames) (out strin
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == 98 || exit.ExitCode() == 99) {
 		w.t.Fatalf("%v\n%s", err, b.String())
 	}
-	return b.String(), err, denied, watched
+	return b.String(), denied, watched, err
 }
 
 // everyday is git as people and agents use it. Each runs in a new world whose
@@ -212,7 +212,7 @@ func TestEverydayGit(t *testing.T) {
 			defer server.Close()
 			must(t, os.Remove(w.ws))
 			w.git(filepath.Dir(w.ws), "clone", "-q", "-b", "main", up, "ws")
-			out, err, denied, _ := w.inside(w.ws, "export UP="+up+" HTTP="+server.URL+"/.git; set -x; "+e.script)
+			out, denied, _, err := w.inside(w.ws, "export UP="+up+" HTTP="+server.URL+"/.git; set -x; "+e.script)
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -47,7 +47,7 @@ func TestOnly(t *testing.T) {
 	} {
 		tree()
 		script := "export CACHE=" + w.ws + "/../cache; mkdir -p $CACHE; " + ok
-		if out, err, denied, _ := w.inside(w.ws, script, installNames(false)); err != nil || len(denied) > 0 {
+		if out, denied, _, err := w.inside(w.ws, script, installNames(false)); err != nil || len(denied) > 0 {
 			t.Errorf("%s: %v, denied %+v\n%s", ok, err, denied, out)
 		}
 	}
@@ -70,7 +70,7 @@ func TestOnly(t *testing.T) {
 		`exec 3<old; echo x >/proc/self/fd/3`, `exec 3<old; ln -L /proc/self/fd/3 node_modules/o`,
 		`ln old ../cache/o`, `mv old ../cache/o`,
 	} {
-		if out, err, denied, _ := w.inside(w.ws, bad, installNames(false)); err == nil || len(denied) == 0 {
+		if out, denied, _, err := w.inside(w.ws, bad, installNames(false)); err == nil || len(denied) == 0 {
 			t.Errorf("%s: %v, denied %+v\n%s", bad, err, denied, out)
 		}
 		for _, f := range []string{"old", "package.json", "src/a.js", "package-lock.json.bak", ".tmpAbC123", "package-lock.json", "targetOld123/x"} {
@@ -79,13 +79,13 @@ func TestOnly(t *testing.T) {
 			}
 		}
 	}
-	if out, err, _, _ := w.inside(w.ws, `echo x >package.json; echo x >go.mod`, installNames(true)); err != nil {
+	if out, _, _, err := w.inside(w.ws, `echo x >package.json; echo x >go.mod`, installNames(true)); err != nil {
 		t.Errorf("a manifest: %v\n%s", err, out)
 	}
 	// Without names nothing is written.
 	none := installNames(false)
 	none.Folders, none.Files = nil, nil
-	if _, err, denied, _ := w.inside(w.ws, `mkdir node_modules/x`, none); err == nil || len(denied) == 0 {
+	if _, denied, _, err := w.inside(w.ws, `mkdir node_modules/x`, none); err == nil || len(denied) == 0 {
 		t.Errorf("an empty list: %v, denied %+v", err, denied)
 	}
 }

@@ -129,7 +129,7 @@ func TestOldConfigPasses(t *testing.T) {
 	w.repo(w.ws)
 	w.git(w.ws, "config", "core.hooksPath", ".husky/_")
 	w.git(w.ws, "config", "alias.st", "!true")
-	out, err, denied, _ := w.inside(w.ws, `git config user.name x; git remote add o https://example.invalid/x; git config core.hooksPath .other && exit 7; git config alias.y '!true' && exit 8; git config --get core.hooksPath`)
+	out, denied, _, err := w.inside(w.ws, `git config user.name x; git remote add o https://example.invalid/x; git config core.hooksPath .other && exit 7; git config alias.y '!true' && exit 8; git config --get core.hooksPath`)
 	if err != nil || len(denied) != 2 {
 		t.Errorf("%v, denied %+v\n%s", err, denied, out)
 	}
@@ -144,7 +144,7 @@ func TestA146_LinkedWorktree(t *testing.T) {
 	w.git(filepath.Dir(w.ws), "init", "-q", main)
 	w.git(main, "commit", "-q", "--allow-empty", "-m", "x")
 	w.git(main, "worktree", "add", "-q", w.ws)
-	out, err, denied, _ := w.inside(w.ws, `git commit -q --allow-empty -m x; git stash -q || true; git branch x; git config user.name y
+	out, denied, _, err := w.inside(w.ws, `git commit -q --allow-empty -m x; git stash -q || true; git branch x; git config user.name y
 ! echo x >../main/.git/hooks/post-merge; ! echo x >../main/.git/config; echo "$PWD" >../main/.git/worktrees/ws/commondir; ! echo x >../main/.git/commondir; git log -1 --format=%s`)
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -173,7 +173,7 @@ func TestB19_CloneWithSettings(t *testing.T) {
 	}
 	w.git(up, "add", "-A")
 	w.git(up, "commit", "-qm", "x")
-	out, err, denied, watched := w.inside(w.ws, `git clone -q `+up+` y; git -C y status --porcelain`)
+	out, denied, watched, err := w.inside(w.ws, `git clone -q `+up+` y; git -C y status --porcelain`)
 	if err != nil || out != "" || len(denied) > 0 {
 		t.Errorf("%v, denied %+v\n%s", err, denied, out)
 	}

@@ -29,8 +29,6 @@ type sim struct {
 	held   map[uint64]*[]byte
 }
 
-func newSim(t testing.TB, c rules.Config) *sim { return &sim{t: t, rules: rules.New(c)} }
-
 // target resolves all of path but the last element; with follow that too, as
 // long as it is a link.
 func (s *sim) target(path string, follow bool) (guard.Target, func(), error) {

@@ -43,7 +43,7 @@ func TestGuardJudges(t *testing.T) {
 			judge(s.Name, [6]uint64{}, want)
 		}
 		for flags, want := range map[uint64]Action{
-			0: Allow, dir: Allow, 0o2000000: Allow, hi | 0: Allow, 0o2000: Allow,
+			0: Allow, dir: Allow, 0o2000000: Allow, hi: Allow, 0o2000: Allow,
 			1: Notify, 2: Notify, 3: Notify, 0o100: Notify, 0o1000: Notify, hi | 1: Notify,
 			0o2000000 | 1: Notify, tmpfile | dir | 2: Notify,
 			0o10000000: Allow, 0o10000000 | 2: Allow, 0o10000000 | 0o1101: Allow,

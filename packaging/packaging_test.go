@@ -28,10 +28,10 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 	return string(out)
 }
 
-func release(t *testing.T) (dist, checksums string) {
+func release(t *testing.T, env ...string) (dist, checksums string) {
 	t.Helper()
 	dist = filepath.Join(t.TempDir(), "dist")
-	checksums = run(t, "..", []string{"DIST=" + dist, "SOURCE_DATE_EPOCH=1700000000"}, "scripts/release.sh", "v"+version, "linux/"+runtime.GOARCH)
+	checksums = run(t, "..", append([]string{"DIST=" + dist, "SOURCE_DATE_EPOCH=1700000000"}, env...), "scripts/release.sh", "v"+version, "linux/"+runtime.GOARCH)
 	return dist, checksums
 }
 
@@ -39,7 +39,7 @@ func release(t *testing.T) (dist, checksums string) {
 func TestRelease(t *testing.T) {
 	dist, checksums := release(t)
 	t.Run("reproducible", func(t *testing.T) {
-		if _, again := release(t); again != checksums {
+		if _, again := release(t, "GOAMD64=v3", "GOARM64=v8.1", "GOFLAGS=-tags=other"); again != checksums {
 			t.Errorf("the same sources made\n%sand then\n%s", checksums, again)
 		}
 	})
@@ -96,6 +96,8 @@ func installScript(t *testing.T, dist string) {
 		"an archive that was changed":  {"VERSION=" + version, "SOURCE=" + forged},
 		"an archive that is not there": {"VERSION=1.0.0", "SOURCE=" + dist},
 		"plain http":                   {"VERSION=" + version, "SOURCE=http://127.0.0.1:1"},
+		"no version":                   {"VERSION=", "SOURCE=" + dist},
+		"the latest":                   {"VERSION=latest", "SOURCE=" + dist},
 	} {
 		to := t.TempDir()
 		cmd := exec.Command(script)

@@ -4,9 +4,12 @@ package packaging
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -108,7 +111,7 @@ func TestFeature(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range f.Options {
-		if o.Type != "string" || o.Description == "" || !strings.Contains(string(script), "${"+strings.ToUpper(name)+":") {
+		if o.Type != "string" || o.Description == "" || !strings.Contains(string(script), "${"+strings.ToUpper(name)+":") || o.Default != "" {
 			t.Errorf("option %s: %+v", name, o)
 		}
 	}
@@ -176,4 +179,42 @@ func abs(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// What must be said and was not is named with the way out: there is no place
+// that could be its default.
+func TestFeatureDefaults(t *testing.T) {
+	for want, env := range map[string][]string{
+		`the option "version" must name a release`: {"VERSION=latest", "SOURCE=/x"},
+		`the option "version" must`:                {"VERSION=", "SOURCE="},
+		"bawn has no public download place yet":    {"VERSION=1.2.3", "SOURCE="},
+		`is neither an https address nor a folder`: {"VERSION=1.2.3", "SOURCE=ftp://x"},
+		"/nowhere/checksums.txt":                   {"VERSION=1.2.3", "SOURCE=/nowhere"},
+	} {
+		cmd := exec.Command("devcontainer/bawn/install.sh")
+		cmd.Env = append(append(os.Environ(), env...), "PREFIX="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v, %s", env, err, out)
+		}
+	}
+}
+
+// The launcher of npm ends as the program does, by a signal too that node
+// ignores.
+func TestLauncherEnds(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "node_modules", "bawn-sandbox-linux-"+map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH], "bin")
+	launcher, err := os.ReadFile("npm/bawn.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(bin, 0o755), os.WriteFile(dir+"/bawn.js", launcher, 0o644), os.WriteFile(bin+"/bawn", []byte("#!/bin/sh\neval \"$1\"\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]int{"true": 0, "exit 3": 3, "kill -PIPE $$": 141, "kill -USR1 $$": 138, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+		out, err := exec.Command("sh", "-c", `node "$1" "$2"; echo "code $?"`, "sh", dir+"/bawn.js", command).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), fmt.Sprintf("code %d\n", want)) {
+			t.Errorf("%s: want %d: %v, %s", command, want, err, out)
+		}
+	}
 }

@@ -26,6 +26,10 @@ esac
 # Times in archives: the last commit's, unless the caller says another.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH CGO_ENABLED=0
+# What the caller has set for builds of their own changes bytes, or asks for a
+# newer processor.
+export GOAMD64=v1 GOARM64=v8.0 GOFIPS140=off GOFLAGS=-mod=readonly
+unset GOEXPERIMENT
 out=$(pwd)/${DIST:-dist}
 case ${DIST:-} in /*) out=$DIST ;; esac
 rm -rf "$out"

@@ -2,6 +2,7 @@
 // Starts the program of this platform's package in its own place.
 "use strict";
 const { spawn } = require("node:child_process");
+const { signals } = require("node:os").constants;
 
 const name = `bawn-sandbox-${process.platform}-${process.arch}`;
 const file = process.platform === "win32" ? "bawn.exe" : "bawn";
@@ -26,6 +27,8 @@ child.on("error", (err) => {
 child.on("exit", (code, signal) => {
   if (signal) {
     process.removeAllListeners(signal);
+    // Node ignores SIGPIPE, and would end with 0.
+    process.exitCode = 128 + signals[signal];
     process.kill(process.pid, signal);
     return;
   }

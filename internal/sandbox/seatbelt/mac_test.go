@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -136,6 +137,38 @@ func TestMacFiles(t *testing.T) {
 	m.try(false, "ln $HOME/.ssh/id l && cat l")
 	m.try(false, "cp -c $HOME/.ssh/id l && cat l")
 	m.try(true, "ls -d $HOME/.ssh")
+}
+
+// A path that is longer than 255 bytes in a rule is held like any other.
+func TestMacLongNames(t *testing.T) {
+	m := newMac(t, policy.Guarded)
+	long := strings.Repeat("d", 120) + "/" + strings.Repeat("x", 120) + "/" + strings.Repeat("y", 120)
+	for _, dir := range []string{m.ws + "/" + long, m.home + "/" + long} {
+		for _, end := range []string{"", "z"} {
+			if err := os.MkdirAll(dir+end, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			m.put(dir+end+"/key", "secret\n")
+		}
+		m.request.Settings = append(m.request.Settings, policy.SettingRule(dir, policy.Hidden, policy.Origin{}))
+	}
+	for _, dir := range []string{"$HOME/proj/" + long, "$HOME/" + long} {
+		m.try(false, "cat "+dir+"/key")
+		m.try(true, "cat "+dir+"z/key")
+	}
+}
+
+// A socket of the host in the workspace is out of reach where it is.
+func TestMacHostSocket(t *testing.T) {
+	m := newMac(t, policy.Guarded)
+	t.Chdir(m.ws) // the address has room for 104 bytes
+	server, err := net.Listen("unix", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	m.host("nc -z -U s")
+	m.try(false, "nc -z -U s")
 }
 
 func TestMacGit(t *testing.T) {

@@ -111,9 +111,8 @@ func (w *writer) check() error {
 // folders opens what is writable and closes what lies in it, outer places
 // before inner ones.
 func (w *writer) folders() {
-	w.section("temporary folders: its own, not those of other runs")
+	w.section("temporary folders of its own")
 	for _, d := range w.run.Temp {
-		w.rule("deny", access, regex(exact(policy.Parent(d))+"/bawn-(run|profile)-[^/]+"+below))
 		w.rule("allow", access, tree(d))
 	}
 	w.section("writable places, and what is closed in them")
@@ -164,8 +163,9 @@ func (w *writer) inside(root, path string) string {
 // seen, as on Linux.
 func (w *writer) hidden() {
 	w.section("hidden")
-	// The disk of the user's files has a second name.
-	w.rule("deny", access, subpath("/System/Volumes/Data/Users"))
+	// The disk of the user's files has a second name; so has the rest of it.
+	w.rule("deny", access, subpath(dataVolume+"/Users"))
+	w.otherRuns()
 	if w.run.Hide != "" {
 		w.rule("deny", access, tree(w.run.Hide))
 	}
@@ -177,7 +177,30 @@ func (w *writer) hidden() {
 			w.rule("deny", access, w.inside(outer, r.Path))
 			continue
 		}
-		w.rule("deny", access, tree(r.Path))
+		filters := []string{tree(r.Path)}
+		if !policy.Inside(r.Path, "/Users") {
+			filters = append(filters, subpath(dataVolume+r.Path))
+		}
+		w.rule("deny", access, filters...)
 		w.rule("allow", "file-read-metadata", literal(r.Path))
+	}
+}
+
+const dataVolume = "/System/Volumes/Data"
+
+// otherRuns closes the folders of other runs and their profiles: who could
+// write one before sandbox-exec reads it would say what the other run may do.
+// With tmp = "host" the places around them are writable, so this stands after
+// all that is allowed.
+func (w *writer) otherRuns() {
+	var own []string
+	for _, d := range w.run.Temp {
+		own = append(own, not(literal(d)), not(subpath(d)))
+	}
+	mac := w.policy.MacOS()
+	for _, d := range [...]string{mac.Temp, mac.Cache} {
+		if d != "" {
+			w.rule("deny", access, all(append([]string{regex(exact(d) + "/" + folded("bawn") + "-(" + folded("run") + "|" + folded("profile") + ")-[^/]+" + below)}, own...)...))
+		}
 	}
 }

@@ -233,6 +233,55 @@ func TestF4_A149_Credentials(t *testing.T) {
 	})
 }
 
+// What is hidden is so under the second name that the disk has, wherever it lies.
+func TestF4_SecondName(t *testing.T) {
+	m := newMachine(policy.Guarded)
+	for _, path := range []string{"/private/var/root/.ssh", "/opt/keys"} {
+		m.config.Hidden = append(m.config.Hidden, policy.SettingRule(path, policy.Hidden, policy.Origin{}))
+	}
+	b := m.box(t)
+	check(t, []pair{
+		{"root's keys", b.read("/System/Volumes/Data/private/var/root/.ssh/id"), false},
+		{"another place", b.read("/System/Volumes/Data/opt/keys/a"), false},
+		{"the system's keychain", b.read("/System/Volumes/Data/Library/Keychains/System.keychain"), false},
+		{"its neighbour", b.read("/System/Volumes/Data/opt/x"), true},
+	})
+}
+
+// A run neither reads nor writes what another run is made of, whatever makes
+// the place around it writable: a profile that is changed before it is applied
+// would hold nothing.
+func TestOtherRuns(t *testing.T) {
+	const cache = "/private/var/folders/ab/xyz/C"
+	m := newMachine(policy.Guarded)
+	m.config.Temp = policy.HostTemp
+	p, err := policy.New(m.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Profile(p, m.host, Run{Hide: temp + "/bawn-profile-1"}) // as the backend has it then
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parseProfile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, b := range map[string]box{"tmp = host": {t, parsed}, "its own": newMachine(policy.Guarded).box(t)} {
+		for _, path := range []string{temp + "/bawn-profile-2/profile.sb", temp + "/bawn-run-2/x", temp + "/BAWN-Profile-2/profile.sb", cache + "/bawn-run-2/x"} {
+			if b.read(path) || b.change(path) || b.write(path) || b.remove(path) || b.link(path, temp+"/x") || b.move(policy.Parent(path), temp+"/x", folder) {
+				t.Errorf("%s: %s can be read or changed", what, path)
+			}
+		}
+		if what == "tmp = host" && (!b.write(temp+"/x") || !b.write(cache+"/x") || !b.read(temp+"/bawn-doctor-2/x")) {
+			t.Errorf("%s: too much is refused", what)
+		}
+		if what != "tmp = host" && (!b.write(own+"/x") || !b.read(own+"/x")) {
+			t.Errorf("%s: its own folder is closed", what)
+		}
+	}
+}
+
 // A142: no folder above a hidden or protected place is moved.
 func TestA142_MovedParents(t *testing.T) {
 	m := newMachine(policy.Guarded)

@@ -1,11 +1,18 @@
 #!/bin/sh
 # Installs one release of bawn: the same for the dev container feature and the
-# GitHub action. VERSION and SOURCE say which and from where (a URL or a
-# folder with the archives and checksums.txt); PREFIX defaults to /usr/local.
+# GitHub action. VERSION and SOURCE say which and from where (an https address
+# or a folder with the archives and checksums.txt); PREFIX defaults to /usr/local.
 set -eu
 
-version=${VERSION:?which release}
-source=${SOURCE:?where the archives lie}
+version=${VERSION:-}
+source=${SOURCE:-}
+case $version in
+"" | latest) echo 'bawn: the option "version" must name a release, such as 1.2.3: there is no list of releases to look up the latest in' >&2; exit 1 ;;
+esac
+if [ -z "$source" ]; then
+	echo 'bawn: the option "source" must say where the archives lie: bawn has no public download place yet. Build them with scripts/release.sh and give their https address, or a folder' >&2
+	exit 1
+fi
 prefix=${PREFIX:-/usr/local}
 case $(uname -s) in
 Linux) os=linux ;;

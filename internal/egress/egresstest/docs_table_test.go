@@ -79,7 +79,7 @@ var docsExamples = map[string]example{
 	"bawn keep [ID] [PATH…]":              {run: []string{"bawn keep package.json"}, says: "kept"},
 	"bawn keep --force PATH":              {setup: "mkdir -p src; echo mine >src/app.js", run: []string{"bawn keep --force src/app.js"}, says: "kept"},
 	"bawn keep --force src/app.js":        {setup: "bawn run -q --stage -- sh -c 'echo z >src/app.js'; echo mine >src/app.js", says: "kept"},
-	"bawn discard [ID]":                   {setup: stageOne, run: []string{"bawn discard"}, says: "discarded"},
+	"bawn discard [ID]":                   {setup: stageOne, run: []string{"bawn discard && while bawn discard; do :; done"}, says: "discarded"},
 	"bawn discard":                        {setup: stageOne, run: []string{"bawn discard && while bawn discard; do :; done"}, says: "discarded"},
 	"bawn discard 3f9a": {
 		setup: stageOne, run: []string{`bawn discard $(bawn keep --list | sed -n '2s/ .*//p')`}, says: "discarded",

@@ -69,7 +69,11 @@ func (d *desk) claude(t *testing.T, dir, text string, env ...string) sandboxtest
 	if err := os.Chdir(d.Workspace); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chdir(here)
+	defer func() {
+		if os.Chdir(here) != nil { // a folder that this user may not enter
+			_ = os.Chdir("/")
+		}
+	}()
 	env = append([]string{"CLAUDE_PID=" + strconv.Itoa(os.Getpid()), "AI_AGENT=claude-code_2-1-332_agent", "SHELL=/bin/bash"}, env...)
 	return d.call(t, dir, env, "", filepath.Join(d.shims, "claude-shell"), text)
 }

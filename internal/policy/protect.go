@@ -141,13 +141,12 @@ func NameRule(id, text string) Rule {
 	}
 }
 
-// KeepPrefix begins the names of files that bawn itself writes beside their place
-// (`bawn keep`, and the name guard for what it has vetted): what is judged in them
-// must be what gets the name.
+// KeepPrefix begins the names of the files that `bawn keep` writes beside their
+// place: what is judged in them must be what gets the name.
 const KeepPrefix = ".bawn-keep-"
 
 // KeepRule is why they are not a command's.
-var KeepRule = Rule{ID: "name:keep", Text: "a name that bawn itself writes under", Lift: "use a name that does not begin with " + KeepPrefix}
+var KeepRule = Rule{ID: "name:keep", Text: "a name that bawn keep writes under", Lift: "use a name that does not begin with " + KeepPrefix}
 
 // NameLift is the way out of a refusal that these ids lift together.
 func NameLift(ids ...string) string {

@@ -193,7 +193,7 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 			case flags&unix.RENAME_NOREPLACE != 0 && dst.Exists:
 				v.err = unix.EEXIST // mv asks so first
 			default:
-				return w.vetRename(&c, v.Verdict, flags)
+				v.err = w.vetRename(&c, v.Verdict)
 			}
 		}
 		if v.err != 0 {

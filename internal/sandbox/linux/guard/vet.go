@@ -5,21 +5,16 @@ package guard
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
-	"strconv"
 
 	"golang.org/x/sys/unix"
-
-	"bawn/internal/policy"
 )
 
 // maxVet bounds what is read of a file to be vetted, in bytes.
 const maxVet = 1 << 20
 
 // Vetted content is written to a file that nobody but the guard can have open,
-// and that nobody can open for writing before it has its name: such opens of this
-// run wait for the lock that is held here, and those of others are refused. So it
-// stays what the rules saw.
+// and that nobody can open for writing before it has its name: such opens wait
+// for the lock that is held here. So it stays what the rules saw.
 
 // vet reads the file held by obj and asks about its content.
 func (w *worker) vet(c *Call, v Verdict, obj int) ([]byte, unix.Errno) {
@@ -72,12 +67,10 @@ func readAll(fd int, limit int64) ([]byte, unix.Errno) {
 	}
 }
 
-// vetRename gives the target's name to a vetted copy of the source, which goes.
-// Another run of the same folder has a guard of its own, which would let it open
-// the copy under the source's name, and write to it once it has the protected
-// one: until then the copy has a name that no guard lets anybody open.
-func (w *worker) vetRename(c *Call, v Verdict, flags uint) unix.Errno {
-	src, dst := c.Other, &c.Target
+// vetRename puts a vetted copy in the place of the source. The rename itself,
+// which the caller does next, then moves that.
+func (w *worker) vetRename(c *Call, v Verdict) unix.Errno {
+	src := c.Other
 	obj, e := unix.Openat(src.Dir, src.Name, openObject, 0)
 	if e != nil {
 		return errnoOf(e)
@@ -87,18 +80,10 @@ func (w *worker) vetRename(c *Call, v Verdict, flags uint) unix.Errno {
 	if err != 0 {
 		return err
 	}
-	temp := policy.KeepPrefix + strconv.FormatUint(rand.Uint64(), 36)
-	if err := writeNew(src.Dir, temp, content, src.Stat.Mode&0o777); err != 0 {
-		return err
-	}
-	if e := unix.Renameat2(src.Dir, temp, dst.Dir, dst.Name, flags); e != nil {
-		_ = unix.Unlinkat(src.Dir, temp, 0)
+	if e := unix.Unlinkat(src.Dir, src.Name, 0); e != nil {
 		return errnoOf(e)
 	}
-	if e := unix.Unlinkat(src.Dir, src.Name, 0); e != nil && e != unix.ENOENT {
-		return errnoOf(e)
-	}
-	return 0
+	return writeNew(src.Dir, src.Name, content, src.Stat.Mode&0o777)
 }
 
 // vetLink gives the name to a vetted copy instead of the object itself.

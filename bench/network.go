@@ -183,15 +183,8 @@ func idleMemory(w *way, n int, ws, home string) (float64, error) {
 	cmd.Dir = ws
 	cmd.Env = append(environ(home, ws), envClient+"=idle "+strconv.Itoa(n)+","+w.mode)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	in, out, err := startPiped(cmd)
 	if err != nil {
-		return 0, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, err
-	}
-	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
 	defer cmd.Wait()

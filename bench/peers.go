@@ -159,15 +159,8 @@ func waitingPSS(prefix []string, ws string, env []string) (float64, error) {
 	args := append(slices.Clone(prefix), "/bin/sh", "-c", "echo ready; read x")
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = ws, env
-	in, err := cmd.StdinPipe()
+	in, out, err := startPiped(cmd)
 	if err != nil {
-		return 0, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, err
-	}
-	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
 	defer cmd.Wait()

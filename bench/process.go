@@ -30,6 +30,17 @@ func (b *bench) memory() error {
 	return nil
 }
 
+// startPiped starts a command whose input is written and whose output is read.
+func startPiped(cmd *exec.Cmd) (in io.WriteCloser, out io.Reader, err error) {
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	return in, out, cmd.Start()
+}
+
 // tree lists pid and its descendants.
 func tree(pid int) []int {
 	out := []int{pid}

@@ -284,7 +284,7 @@ func (f *keepFlags) show(run *staged.Run, paths []string) int {
 	}
 	var chosen []staged.Change
 	for _, c := range scan.Changes {
-		if len(paths) == 0 || insideAny(run.PathOf(c.Root, c.Path), paths) {
+		if len(paths) == 0 || policy.InsideAny(run.PathOf(c.Root, c.Path), paths) {
 			chosen = append(chosen, c)
 		}
 	}
@@ -325,15 +325,6 @@ func (f *keepFlags) show(run *staged.Run, paths []string) int {
 	}
 	printLeft(run, scan.Left)
 	return 0
-}
-
-func insideAny(path string, dirs []string) bool {
-	for _, d := range dirs {
-		if policy.Inside(path, d) {
-			return true
-		}
-	}
-	return false
 }
 
 // colourWriter colours the lines of a diff.
@@ -399,7 +390,7 @@ func judge(run *staged.Run) (staged.Judge, error) {
 	}
 	now := sandbox.StagedRoots(p, host)
 	for _, r := range run.Roots {
-		if !insideAny(r.Path, now) {
+		if !policy.InsideAny(r.Path, now) {
 			return nil, &policy.RefusedError{
 				What: "staged run " + run.ID[:8], Why: "a sandboxed command may not write " + r.Path + " any more",
 				Lift: "allow it again in the settings, or bawn discard " + run.ID[:8],

@@ -310,6 +310,16 @@ func Inside(path, dir string) bool {
 	return path == dir || dir == "/" || (len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir)
 }
 
+// InsideAny reports whether path is one of dirs or below it.
+func InsideAny(path string, dirs []string) bool {
+	for _, d := range dirs {
+		if Inside(path, d) {
+			return true
+		}
+	}
+	return false
+}
+
 // Parent returns the folder that holds path; the parent of "/" is "/".
 func Parent(path string) string {
 	i := strings.LastIndexByte(path, '/')

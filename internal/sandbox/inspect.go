@@ -296,7 +296,7 @@ func (in *inspector) protect(c *policy.Config) error {
 		in.kind(d)
 		for _, n := range policy.ProtectedNames() {
 			r := policy.ProtectRule(d+"/"+n.Path, n.What)
-			if slices.Contains(c.Lifted, n.Lift) || insideAny(r.Path, c.Unprotected) {
+			if slices.Contains(c.Lifted, n.Lift) || policy.InsideAny(r.Path, c.Unprotected) {
 				continue
 			}
 			k := in.kind(r.Path)
@@ -348,7 +348,7 @@ func (in *inspector) protect(c *policy.Config) error {
 		}
 		in.host.Pins = append(in.host.Pins, repo.Pins...)
 		for _, p := range repo.Names {
-			if !slices.Contains(c.Lifted, "git.target") && !insideAny(p, c.Unprotected) {
+			if !slices.Contains(c.Lifted, "git.target") && !policy.InsideAny(p, c.Unprotected) {
 				in.host.Names = append(in.host.Names, p)
 			}
 		}

@@ -24,7 +24,7 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 			switch {
 			case err != nil:
 				continue
-			case planted && !insideAny(real, writable):
+			case planted && !policy.InsideAny(real, writable):
 				in.host.Warnings = append(in.host.Warnings, fmt.Sprintf(
 					"%s: not writable, since a link that a sandboxed command could have made leads to %s; remove the link, or open that folder with --add-dir if you made it", r.Path, real))
 				continue
@@ -73,7 +73,7 @@ func plantedFolders(c policy.Config, named []string) error {
 			return err
 		}
 		real := c.AddDirs[i]
-		if planted && !insideAny(real, allowed) {
+		if planted && !policy.InsideAny(real, allowed) {
 			return &policy.RefusedError{
 				What: fmt.Sprintf("added folder %q", d), Why: fmt.Sprintf("a link that a sandboxed command could have made leads to %q", real),
 				Lift: "if that is the folder you mean, name it by that path",
@@ -89,18 +89,9 @@ func plantedFolders(c policy.Config, named []string) error {
 func follow(path string, writable []string) (real string, planted bool, err error) {
 	real, links, err := Follow(path)
 	for _, l := range links {
-		planted = planted || insideAny(policy.Parent(l), writable)
+		planted = planted || policy.InsideAny(policy.Parent(l), writable)
 	}
 	return real, planted, err
-}
-
-func insideAny(path string, dirs []string) bool {
-	for _, d := range dirs {
-		if policy.Inside(path, d) {
-			return true
-		}
-	}
-	return false
 }
 
 // systemPath reports whether path lies in a folder of the system's own, where

@@ -41,7 +41,7 @@ func kept(c policy.Config, r Request) (out []policy.PathRule) {
 		return nil
 	}
 	add := func(path, what string) {
-		if !insideAny(path, c.Unprotected) {
+		if !policy.InsideAny(path, c.Unprotected) {
 			out = append(out, policy.KeptRule(path, what, r.Preset.Origin))
 		}
 	}

@@ -93,7 +93,7 @@ func (in *inspector) mayHide(r policy.PathRule) error {
 
 // lifted reports whether a git control file is one that the settings lift.
 func (in *inspector) lifted(path string, c *policy.Config) bool {
-	if insideAny(path, c.Unprotected) {
+	if policy.InsideAny(path, c.Unprotected) {
 		return true
 	}
 	id := "git.target"
@@ -176,7 +176,7 @@ func (in *inspector) linked(c *policy.Config, dirs []string) {
 				continue
 			}
 			real, err := RealPath(path)
-			if err != nil || real == path || insideAny(real, c.Unprotected) {
+			if err != nil || real == path || policy.InsideAny(real, c.Unprotected) {
 				continue // nobody can follow a loop
 			}
 			in.hold(c, dirs, real, n)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/policy"
 )
 
 // opened is a regular file that was found, and nothing of which is read yet:
@@ -64,12 +66,7 @@ func through(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // within limits a real path to the folders of the request.
 func within(real string, roots []string) error {
-	for _, r := range roots {
-		if real == r || r == "/" || strings.HasPrefix(real, r+"/") {
-			return nil
-		}
-	}
-	if len(roots) == 0 {
+	if len(roots) == 0 || policy.InsideAny(real, roots) {
 		return nil
 	}
 	return &refusal{text: fmt.Sprintf("%s is outside the folders of the file tools (%s)", real, strings.Join(roots, ", ")), real: real, limit: true}

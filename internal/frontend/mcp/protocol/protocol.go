@@ -65,9 +65,10 @@ type Handler[In, Out any] func(context.Context, *Request, In) (*Result, Out, err
 // omitempty) and described by jsonschema tags. Further keys are let through:
 // models add some.
 func NewTool[In, Out any](name, description string, hints Hints, h Handler[In, Out]) Tool {
-	return Tool{name, description, hints, schemaOf(reflect.TypeFor[In]()), func(ctx context.Context, r *Request) (*Result, error) {
+	input := schemaOf(reflect.TypeFor[In]())
+	return Tool{name, description, hints, input, func(ctx context.Context, r *Request) (*Result, error) {
 		var in In
-		if err := decode(r.Arguments, &in, schemaOf(reflect.TypeFor[In]())); err != nil {
+		if err := decode(r.Arguments, &in, input); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		res, out, err := h(ctx, r, in)

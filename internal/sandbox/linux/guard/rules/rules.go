@@ -162,7 +162,7 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 		return false
 	}
 	same := func(path string) bool {
-		if insideAny(path, r.Unprotected) {
+		if policy.InsideAny(path, r.Unprotected) {
 			return false
 		}
 		var o unix.Stat_t
@@ -231,7 +231,7 @@ func (r *rules) named(c *guard.Call) (guard.Verdict, bool) {
 	if v, done := r.added(c); done {
 		return v, true
 	}
-	if insideAny(c.Target.Path(), r.Unprotected) {
+	if policy.InsideAny(c.Target.Path(), r.Unprotected) {
 		return allow, false
 	}
 	if v, done := r.settings(c); done {

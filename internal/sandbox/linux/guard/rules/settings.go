@@ -55,15 +55,6 @@ func (r *rules) added(c *guard.Call) (guard.Verdict, bool) {
 	return allow, false
 }
 
-func insideAny(path string, dirs []string) bool {
-	for _, d := range dirs {
-		if policy.Inside(path, d) {
-			return true
-		}
-	}
-	return false
-}
-
 // paths decides about Config.Paths. It comes after git's own control files,
 // which are among them and may be replaced by harmless ones.
 func (r *rules) paths(c *guard.Call) (guard.Verdict, bool) {

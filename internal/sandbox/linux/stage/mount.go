@@ -5,6 +5,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ import (
 // and everything else is mounted over it by descriptor, never by a path that
 // is read twice. Nothing is unmounted, so nothing under a mount can return.
 type builder struct {
-	trees map[int]int     // step → clone of the host's tree, made before anything is covered
+	trees []int           // of each step: clone of the host's tree, made before anything is covered; -1 for none
 	old   map[string]int  // skeleton → the host's folder under it
 	own   map[string]int  // skeleton → the folder of our tmpfs
 	made  map[string]bool // mount points so far → whether the tree is ours to create names in
@@ -62,7 +63,7 @@ func build(mounts []sandbox.Mount, kept map[string]int, visible func() error) (n
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
-		trees: map[int]int{}, old: map[string]int{}, own: map[string]int{}, made: map[string]bool{"/": false},
+		trees: slices.Repeat([]int{-1}, len(mounts)), old: map[string]int{}, own: map[string]int{}, made: map[string]bool{"/": false},
 		content: map[string]content{}, plain: map[string]error{},
 		kept: kept, roots: map[string]int{},
 	}
@@ -81,18 +82,8 @@ func build(mounts []sandbox.Mount, kept map[string]int, visible func() error) (n
 	if err := b.makePools(); err != nil {
 		return nil, unavailable(fmt.Errorf("prepare private folders: %w", err))
 	}
-	for i, m := range mounts {
-		err := b.step(i, m)
-		if err != nil && m.Try && vanished(m.Op, err) {
-			err = nil
-		}
-		if err != nil && m.Op == sandbox.OpProc {
-			// A container that masks parts of /proc forbids a new one.
-			return nil, unavailable(stepError(m, err))
-		}
-		if err != nil {
-			return nil, stepError(m, err)
-		}
+	if err := b.build(mounts); err != nil {
+		return nil, err
 	}
 	b.release()
 	return layerNotes(b.plain), nil

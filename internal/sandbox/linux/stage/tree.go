@@ -43,10 +43,9 @@ func (b *builder) skeleton(m sandbox.Mount) error {
 // bind shows a tree of the host. A child of a skeleton is cloned from the
 // host's folder that the skeleton covers: one name, no link followed.
 func (b *builder) bind(i int, m sandbox.Mount) error {
-	tree, ok := b.trees[i]
-	if ok {
-		delete(b.trees, i)
-	} else {
+	tree := b.trees[i]
+	b.trees[i] = -1
+	if tree < 0 {
 		old, ok := b.old[policy.Parent(m.Source)]
 		if !ok {
 			return unix.ENOENT // a source that vanished before it could be taken
@@ -312,12 +311,11 @@ func (b *builder) mountDev() error {
 // release closes what is still held of the host's trees.
 func (b *builder) release() {
 	for _, fd := range b.trees {
-		closeFD(fd)
+		if fd >= 0 {
+			closeFD(fd)
+		}
 	}
 	for _, fd := range b.old {
-		closeFD(fd)
-	}
-	for _, fd := range b.own {
 		closeFD(fd)
 	}
 	for _, fd := range b.dev {
@@ -326,9 +324,16 @@ func (b *builder) release() {
 	for _, fd := range b.kept {
 		closeFD(fd)
 	}
+	closeFD(b.pool.dir)
+	closeFD(b.frame.dir)
+}
+
+// releaseOwn closes what a group's steps hold.
+func (b *builder) releaseOwn() {
+	for _, fd := range b.own {
+		closeFD(fd)
+	}
 	for _, fd := range b.roots {
 		closeFD(fd)
 	}
-	closeFD(b.pool.dir)
-	closeFD(b.frame.dir)
 }

@@ -15,6 +15,14 @@ type Backend interface {
 	Start(Spec, Stdio) (Process, error)
 }
 
+// Gated is a Backend that can ask, once the sandbox is described, whether the
+// command may start: what it takes to know goes on while the boundary is made.
+type Gated interface {
+	Backend
+	// WithGate is the same Backend, which asks gate before all others.
+	WithGate(gate func() error) Backend
+}
+
 // Stdio are the command's standard streams. They are passed on as they are;
 // with Spec.TTY they stay outside and the command gets a terminal instead.
 type Stdio struct{ In, Out, Err *os.File }

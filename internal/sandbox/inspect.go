@@ -434,7 +434,11 @@ func lstatKind(path string) Kind {
 	if unix.Lstat(path, &st) != nil {
 		return KindNone
 	}
-	switch st.Mode & unix.S_IFMT {
+	return statKind(uint32(st.Mode))
+}
+
+func statKind(mode uint32) Kind {
+	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return KindDir
 	case unix.S_IFREG:
@@ -450,24 +454,20 @@ func (in *inspector) list(dir string) []Entry {
 	if l, ok := in.host.Dirs[dir]; ok {
 		return l
 	}
-	entries, err := os.ReadDir(dir)
+	entries, mode, err := readFolder(dir)
 	if err != nil {
 		return nil
 	}
-	l := make([]Entry, 0, len(entries))
+	l := entries[:0]
 	for _, e := range entries {
-		entry := Entry{Name: e.Name(), Kind: modeKind(e.Type())}
-		if entry.Kind == KindLink {
-			if entry.Link, err = os.Readlink(dir + "/" + entry.Name); err != nil {
+		if e.Kind == KindLink {
+			if e.Link, err = os.Readlink(dir + "/" + e.Name); err != nil {
 				continue
 			}
 		}
-		l = append(l, entry)
+		l = append(l, e)
 	}
-	in.host.Dirs[dir] = l
-	if st, err := os.Lstat(dir); err == nil {
-		in.host.Modes[dir] = uint32(st.Mode().Perm())
-	}
+	in.host.Dirs[dir], in.host.Modes[dir] = l, mode
 	return l
 }
 
@@ -482,16 +482,4 @@ func (in *inspector) listTo(home, dir string) {
 	if in.kind(dir) == KindDir {
 		in.list(dir)
 	}
-}
-
-func modeKind(m fs.FileMode) Kind {
-	switch {
-	case m.IsDir():
-		return KindDir
-	case m.IsRegular():
-		return KindFile
-	case m&fs.ModeSymlink != 0:
-		return KindLink
-	}
-	return KindOther
 }

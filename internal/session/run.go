@@ -86,13 +86,18 @@ func run(ctx context.Context, o Options) (sandbox.Process, Result, error) {
 	}
 	r.net.describe(&r.o.Command)
 	spec := sandbox.Plan(o.Policy, o.Host, r.o.Command)
+	backend := o.Backend
 	if o.Foreground {
 		// Before the command can run, or what is sent to it would end this
 		// process. They stay caught: it ends with the run, and each would cost
 		// another hand-over between threads.
-		<-watching
+		if b, ok := backend.(sandbox.Gated); ok {
+			backend = b.WithGate(func() error { <-watching; return nil })
+		} else {
+			<-watching
+		}
 	}
-	p, err := o.Backend.Start(spec, o.Stdio)
+	p, err := backend.Start(spec, o.Stdio)
 	if err != nil {
 		r.net.close()
 		return nil, Result{}, err

@@ -53,6 +53,21 @@ type Backend struct {
 	Gate func() error
 }
 
+// WithGate implements sandbox.Gated.
+func (b Backend) WithGate(gate func() error) sandbox.Backend {
+	if then := b.Gate; then != nil {
+		first := gate
+		gate = func() error {
+			if err := first(); err != nil {
+				return err
+			}
+			return then()
+		}
+	}
+	b.Gate = gate
+	return b
+}
+
 // Start implements sandbox.Backend.
 func (b Backend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	defer b.Early.Close() // unless it was taken: a stage that nobody describes would wait on

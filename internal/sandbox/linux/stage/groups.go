@@ -79,6 +79,7 @@ func (b *builder) build(mounts []sandbox.Mount) error {
 		}
 	}
 	for _, p := range builders {
+		maps.Copy(b.plain, p.plain)
 		p.releaseOwn()
 	}
 	return first.err
@@ -88,6 +89,7 @@ func (b *builder) build(mounts []sandbox.Mount) error {
 func (b *builder) part(n int) *builder {
 	p := *b
 	p.own, p.made, p.content, p.roots = map[string]int{}, maps.Clone(b.made), maps.Clone(b.content), map[string]int{}
+	p.plain = map[string]error{}
 	p.pool.n, p.frame.n = n<<24, n<<24 // names
 	return &p
 }

@@ -124,7 +124,7 @@ func (w *worker) createFixed(t *Target, v Verdict, flags int, mode uint32) (int,
 
 // openFixed is createFixed for a file that is there, which must be right.
 func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
-	fd, err := w.reopen(f.obj, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK)
+	fd, err := w.openRegular(f.obj, unix.O_RDONLY|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
 	if err != 0 {
 		return -1, err
 	}
@@ -136,7 +136,7 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 	switch {
 	case err == 0 && bytes.Equal(have, v.Content):
 	case v.Replace && f.st.Nlink == 1:
-		if err := w.rewrite(f.obj, v.Content); err != 0 {
+		if err := w.rewrite(f.obj, v.Content, flags); err != 0 {
 			return -1, err
 		}
 	default:
@@ -147,8 +147,8 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 }
 
 // rewrite gives a file, which nobody inside has open for writing, its content.
-func (w *worker) rewrite(obj int, content []byte) unix.Errno {
-	fd, err := w.reopen(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NONBLOCK)
+func (w *worker) rewrite(obj int, content []byte, flags int) unix.Errno {
+	fd, err := w.openRegular(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
 	if err != 0 {
 		return err
 	}

@@ -197,6 +197,66 @@ os.wait()
 	})
 }
 
+// Nor does a lease on the nameless file in which git's config.lock is written.
+func TestF2_LeaseOnHeldContentHoldsUpNobody(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		Host(t, b, "git init -q .").OK(t)
+		if err := unix.Mkfifo(filepath.Join(b.Workspace, "go"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := b.startWork(t, "python3", "-uc", `
+import fcntl, os, signal
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+name = ".git/config.lock"
+w = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+fd = os.open("/proc/self/fd/%d" % w, os.O_RDONLY)
+os.close(w)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+try:
+    os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+except BlockingIOError:
+    print("would wait")
+if os.fork() == 0:
+    f = os.open(name, os.O_WRONLY)
+    print("opened", fcntl.fcntl(f, fcntl.F_GETFL) & os.O_NONBLOCK == 0)
+    os._exit(0)
+open("go").read()
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+os.wait()
+`)
+		if got := run.line(t); got != "would wait" {
+			t.Fatalf("%q: an open that may not wait should not", got)
+		}
+		b.Sh(t, "touch a && mv a b").OK(t)
+		if err := os.WriteFile(filepath.Join(b.Workspace, "go"), nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := run.line(t); got != "opened True" {
+			t.Fatalf("%q: the open should wait for the lease's end", got)
+		}
+	})
+}
+
+// truncate(2) to the size that a file has leaves its times, as without the guard.
+func TestF2_TruncateToTheSameSize(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		got := b.Sh(t, `printf abc >f && python3 -c '
+import os
+os.utime("f", (1, 1))
+os.truncate("f", 3)
+same = os.stat("f").st_mtime == 1
+os.truncate("f", 2)
+print(same, os.stat("f").st_mtime > 1, os.stat("f").st_size)
+'`)
+		got.OK(t)
+		if got.Stdout != "True True 2\n" {
+			t.Errorf("%q", got.Stdout)
+		}
+	})
+}
+
 func twoRuns(t *testing.T, b *Box, one, other string) (first, second Result) {
 	t.Helper()
 	var both sync.WaitGroup

@@ -238,25 +238,6 @@ os.wait()
 	})
 }
 
-// truncate(2) to the size that a file has leaves its times, as without the guard.
-func TestF2_TruncateToTheSameSize(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
-		b := New(t, l)
-		got := b.Sh(t, `printf abc >f && python3 -c '
-import os
-os.utime("f", (1, 1))
-os.truncate("f", 3)
-same = os.stat("f").st_mtime == 1
-os.truncate("f", 2)
-print(same, os.stat("f").st_mtime > 1, os.stat("f").st_size)
-'`)
-		got.OK(t)
-		if got.Stdout != "True True 2\n" {
-			t.Errorf("%q", got.Stdout)
-		}
-	})
-}
-
 func twoRuns(t *testing.T, b *Box, one, other string) (first, second Result) {
 	t.Helper()
 	var both sync.WaitGroup

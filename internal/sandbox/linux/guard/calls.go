@@ -387,7 +387,6 @@ func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
 	if err != 0 {
 		return err
 	}
-	defer closeFD(fd) // while it is open nobody gets a lease
-	// Not ftruncate, which sets the times of a file whose size stays.
-	return errnoOf(unix.Truncate("/proc/self/fd/"+itoa(f.obj), size))
+	defer closeFD(fd)
+	return errnoOf(unix.Ftruncate(fd, size))
 }

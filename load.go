@@ -79,7 +79,7 @@ func (p Policy) settle(req sandbox.Request) (view, error) {
 	}
 	r := sandbox.Request{Mode: req.Mode, Workspace: req.Workspace, Environ: req.Environ, Guard: guardSupported() == nil}
 	state := trust.StateDir(os.Getenv, os.Getenv("HOME"))
-	r.Layers = sandbox.LayersIn(state)
+	r.Layers, r.Locks = sandbox.LayersIn(state), sandbox.LocksIn(state, os.Getenv("XDG_RUNTIME_DIR"))
 	for _, dir := range []string{config.UserDir(req.Environ, ""), state} {
 		if dir != "" {
 			r.Own = append(r.Own, dir)

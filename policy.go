@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bawn/internal/config"
+	"bawn/internal/config/trust"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -236,6 +237,7 @@ func (p Policy) inspect() (view, error) {
 		return p.settle(req)
 	}
 	req.Guard = !p.noGuard && guardSupported() == nil
+	req.Locks = sandbox.LocksIn(trust.StateDir(os.Getenv, os.Getenv("HOME")), os.Getenv("XDG_RUNTIME_DIR"))
 	v := view{launcher: p.launcher, wantsGuard: !p.noGuard}
 	cfg, host, err := sandbox.Inspect(req)
 	if err != nil {

@@ -35,6 +35,7 @@ type Host struct {
 	Linked     []string           // see Guard
 	Names      []string           // further paths that decide what git runs, which no mount can hold
 	Layers     string             // Request.Layers, by its real path
+	Locks      []string           // Request.Locks
 	HostsFile  string             // the same of /etc/hosts
 	Hostname   string
 	Warnings   []string

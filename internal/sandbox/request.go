@@ -1,6 +1,10 @@
 package sandbox
 
-import "bawn/internal/policy"
+import (
+	"strings"
+
+	"bawn/internal/policy"
+)
 
 // Request is what a caller asks for, before anything is checked.
 type Request struct {
@@ -27,6 +31,8 @@ type Request struct {
 	// Layers is the folder for what is written in private caches, made when
 	// there is something. No sandboxed command may reach it.
 	Layers string
+	// Locks are Guard.Locks. No sandboxed command may reach them.
+	Locks []string
 	// Settings are hidden and read-only places: rules of policy.SettingRule.
 	Settings []policy.PathRule
 	// Lifted are ids of protected names that do not hold, Unprotected places
@@ -76,6 +82,18 @@ type Folder struct {
 	// Must: where it cannot be added the run is refused. Otherwise it is left
 	// out with a warning.
 	Must bool
+}
+
+// LocksIn is where Request.Locks lie: in bawn's state folder, and in the
+// user's runtime folder, either "" if that is unknown.
+func LocksIn(state, runtime string) (out []string) {
+	if state != "" {
+		out = append(out, state+"/guard.lock")
+	}
+	if strings.HasPrefix(runtime, "/") {
+		out = append(out, runtime+"/bawn/guard.lock")
+	}
+	return out
 }
 
 // LayersIn is where layers lie in bawn's state folder; "" if that is unknown.

@@ -103,6 +103,9 @@ type Guard struct {
 	Linked []string
 	// Only narrows what may be written in Roots, but for Exempt.
 	Only policy.WriteNames
+	// Locks are where the file may lie by which the guards of all runs of this
+	// user take turns. They are for the supervisor alone, and not marshalled.
+	Locks []string
 }
 
 // Network is what the sandbox's network namespace holds besides its own

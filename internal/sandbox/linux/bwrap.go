@@ -134,7 +134,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 		// waiting for ever. The stage ends when the control socket closes or
 		// bubblewrap does, and bubblewrap with the stage.
 		sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	}, spec.Guard)
 	if err != nil {
 		out.Close()
 		return nil, err

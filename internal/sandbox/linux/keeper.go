@@ -238,7 +238,7 @@ func (s *shared) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.hand(data, spec.TTY, stdio); err != nil {
+	if err := p.hand(data, spec, stdio); err != nil {
 		p.Kill()
 		_ = p.Close()
 		return nil, err
@@ -266,21 +266,17 @@ func (s *shared) take(folders int, layers bool) (*process, error) {
 }
 
 // hand describes the sandbox to a stage that has no descriptor yet.
-func (p *process) hand(data []byte, tty bool, stdio sandbox.Stdio) error {
+func (p *process) hand(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) error {
 	file, err := specFile(data)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(file)
 	fds := []int{file}
-	if !tty {
+	if !spec.TTY {
 		fds = append(fds, int(stdio.In.Fd()), int(stdio.Out.Fd()), int(stdio.Err.Fd()))
 	}
-	err = unix.Sendmsg(p.control, []byte{stage.MsgSpec}, unix.UnixRights(fds...), nil, 0)
-	if err == unix.EPIPE {
-		return nil // it has said why, or will be found to have said nothing
-	}
-	if err != nil {
+	if err := p.sendSpec(fds, spec.Guard); err != nil {
 		return fmt.Errorf("describe the sandbox: %w", err)
 	}
 	return nil

@@ -166,12 +166,12 @@ type child struct {
 }
 
 // launch starts the child and describes the sandbox to it.
-func launch(data []byte, c child) (*process, error) {
+func launch(data []byte, c child, g sandbox.Guard) (*process, error) {
 	f := <-fork(c, func() {})
 	if f.err != nil {
 		return nil, f.err
 	}
-	if err := f.p.describe(data); err != nil {
+	if err := f.p.describe(data, g); err != nil {
 		return nil, err
 	}
 	return f.p, nil
@@ -240,15 +240,39 @@ func (c child) fork() (*process, error) {
 
 // describe gives the waiting child its Spec, or ends it. A child that is gone
 // has said why, or will be found to have said nothing.
-func (p *process) describe(data []byte) error {
+func (p *process) describe(data []byte, g sandbox.Guard) error {
 	err := writeAll(p.spec, data)
 	unix.Close(p.spec)
 	if err == nil {
-		_, err = unix.Write(p.control, []byte{stage.MsgSpec})
+		err = p.sendSpec(nil, g)
 	}
-	if err != nil && err != unix.EPIPE {
+	if err != nil {
 		_ = p.Close()
 		return fmt.Errorf("describe the sandbox: %w", err)
+	}
+	return nil
+}
+
+// sendSpec says that the Spec is complete, with these descriptors and, last,
+// the file by which the guard takes turns with others. A child that is gone has
+// said why, or will be found to have said nothing.
+func (p *process) sendSpec(fds []int, g sandbox.Guard) error {
+	msg := []byte{stage.MsgSpec, 0}
+	lock, notice := openTurn(g)
+	if lock >= 0 {
+		defer unix.Close(lock)
+		fds = append(fds, lock)
+		msg[1] = 1
+	}
+	if notice != "" {
+		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: notice})
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	if err := unix.Sendmsg(p.control, msg, rights, nil, 0); err != unix.EPIPE {
+		return err
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (e *Early) start(data []byte, spec sandbox.Spec, stdio sandbox.Stdio, gate 
 	}
 	p := f.p
 	p.local, p.apart = spec.Net.Local, true
-	if err := p.describe(data); err != nil {
+	if err := p.describe(data, spec.Guard); err != nil {
 		return nil, err
 	}
 	if err := gate(); err != nil {

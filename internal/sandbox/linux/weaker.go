@@ -215,7 +215,7 @@ func launchWeaker(spec sandbox.Spec, stdio sandbox.Stdio, abi int) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	if err := p.describe(data); err != nil {
+	if err := p.describe(data, sandbox.Guard{}); err != nil {
 		return nil, err
 	}
 	if err := p.await(landlock); err != nil {

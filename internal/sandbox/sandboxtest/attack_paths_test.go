@@ -184,7 +184,7 @@ func TestA80_OwnState(t *testing.T) {
 					p.want(denied, "rename", d, d+"2")
 					p.want("ok", "read", filepath.Dir(d)+"/plain")
 				}
-				for _, name := range []string{"log", "log/head", "log/000001.jsonl"} { // of this very run
+				for _, name := range []string{"log", "log/head", "log/000001.jsonl", "guard.lock"} { // of this very run
 					p.want("EACCES", "read", b.Home+"/state/bawn/"+name)
 					p.want("EACCES", "write", b.Home+"/state/bawn/"+name)
 				}

@@ -100,6 +100,10 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
+	if err := w.turn.take(dir); err != 0 {
+		return err
+	}
+	defer w.turn.end()
 	t := w.target(dir, last)
 	// A name that is taken or can be nobody's is the kernel's to refuse.
 	if t.Name != "" && !t.Exists {
@@ -170,6 +174,11 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
+	// One file system's: between two the kernel refuses.
+	if err := w.turn.take(dir2); err != 0 {
+		return err
+	}
+	defer w.turn.end()
 	src, dst := w.target(dir1, last1), w.target(dir2, last2)
 	if src.Name == "" || dst.Name == "" || !src.Exists || exchange && !dst.Exists {
 		return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags)) // the kernel refuses it
@@ -211,10 +220,21 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 	if err != 0 {
 		return err
 	}
-	byFD := path == "" && flags&unix.AT_EMPTY_PATH != 0
-	if path == "" && !byFD {
+	if path == "" && flags&unix.AT_EMPTY_PATH == 0 {
 		return unix.ENOENT
 	}
+	for range maxTries {
+		if err, again := w.tryLink(dirfd1, path, dirfd2, addr2, flags); !again {
+			return err
+		}
+	}
+	return unix.EBUSY
+}
+
+// tryLink links once. again: another guard has taken the object's name away
+// meanwhile.
+func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, flags int) (err unix.Errno, again bool) {
+	byFD := path == ""
 	var from prepared
 	src := found{dir: -1, obj: -1}
 	if byFD {
@@ -224,7 +244,7 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 		defer from.close()
 	}
 	if err != 0 {
-		return err
+		return err, false
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
@@ -235,27 +255,36 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 		src, err = k.find(from.base, from.path, flags&unix.AT_SYMLINK_FOLLOW != 0, false)
 	}
 	if err != 0 {
-		return err
+		return err, false
 	}
 	defer src.close()
 	if src.obj < 0 {
-		return unix.ENOENT
+		return unix.ENOENT, false
 	}
 	// The kernel looks at the second path last, and so does this.
 	to, err := w.prepare(dirfd2, addr2)
 	defer to.close()
 	if err != 0 {
-		return err
+		return err, false
 	}
 	if w.gone() {
-		return unix.EINTR
+		return unix.EINTR, false
 	}
 	k := walk{w: w}
 	dir, last, err := k.parent(to.base, to.path)
 	if err != 0 {
-		return err
+		return err, false
 	}
 	defer closeFD(dir)
+	if err := w.turn.take(dir); err != 0 {
+		return err, false
+	}
+	defer w.turn.end()
+	if w.turn.file >= 0 {
+		if e := fstat(src.obj, &src.st); e != nil || !src.still() {
+			return errnoOf(e), e == nil
+		}
+	}
 	t := w.target(dir, last)
 	if t.Name != "" && !t.Exists && src.kind() != unix.S_IFDIR {
 		w.name(&src)
@@ -263,16 +292,16 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 		c := Call{PID: w.pid(), Op: Link, Flags: uint64(flags), Target: t, Other: &other}
 		v := w.check(&c)
 		if v.err == 0 && v.Decision == Vet {
-			return w.vetLink(&c, v.Verdict, src.obj)
+			return w.vetLink(&c, v.Verdict, src.obj), false
 		}
 		if v.err != 0 {
-			return v.err
+			return v.err, false
 		}
 	}
 	if src.dir >= 0 && src.kind() == unix.S_IFLNK {
-		return errnoOf(unix.Linkat(src.dir, src.name, dir, last, 0))
+		return errnoOf(unix.Linkat(src.dir, src.name, dir, last, 0)), false
 	}
-	return errnoOf(unix.Linkat(w.fds, itoa(src.obj), dir, last, unix.AT_SYMLINK_FOLLOW))
+	return errnoOf(unix.Linkat(w.fds, itoa(src.obj), dir, last, unix.AT_SYMLINK_FOLLOW)), false
 }
 
 // remove is unlink and rmdir. What cannot be removed is the kernel's to refuse.
@@ -287,6 +316,10 @@ func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
 	defer closeFD(dir)
 	w.names.Lock()
 	defer w.names.Unlock()
+	if err := w.turn.take(dir); err != 0 {
+		return err
+	}
+	defer w.turn.end()
 	if t := w.target(dir, last); t.Name != "" && t.Exists {
 		if v := w.check(&Call{PID: w.pid(), Op: Remove, Flags: uint64(flags), Target: t}); v.err != 0 {
 			return v.err
@@ -307,6 +340,23 @@ func (w *worker) truncate(addr uint64, size int64) unix.Errno {
 	if w.gone() {
 		return unix.EINTR
 	}
+	for tries := 0; tries < maxTries; tries++ {
+		err := w.tryTruncate(p, size)
+		switch err {
+		default:
+			return err
+		case errLeased:
+			if err := w.pause(); err != 0 {
+				return err
+			}
+			tries = 0
+		case errAgain:
+		}
+	}
+	return unix.EBUSY
+}
+
+func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
 	w.names.RLock()
 	defer w.names.RUnlock()
 	k := walk{w: w}
@@ -323,10 +373,20 @@ func (w *worker) truncate(addr uint64, size int64) unix.Errno {
 	case f.kind() != unix.S_IFREG:
 		return unix.EINVAL
 	}
-	if !w.isProc(f.obj) { // there it does nothing
-		if v := w.checkObject(&f, Call{Op: Truncate}); v.err != 0 {
-			return v.err
-		}
+	if w.isProc(f.obj) { // there it does nothing
+		return errnoOf(unix.Truncate("/proc/self/fd/"+itoa(f.obj), size))
 	}
-	return errnoOf(unix.Truncate("/proc/self/fd/"+itoa(f.obj), size))
+	if ok, err := w.claim(&f); !ok {
+		return either(err, errAgain)
+	}
+	defer w.turn.end()
+	if v := w.checkObject(&f, Call{Op: Truncate}); v.err != 0 {
+		return v.err
+	}
+	fd, err := w.openRegular(f.obj, unix.O_WRONLY|unix.O_CLOEXEC)
+	if err != 0 {
+		return err
+	}
+	defer closeFD(fd)
+	return errnoOf(unix.Ftruncate(fd, size))
 }

@@ -112,5 +112,6 @@ func (w *worker) openHeld(f *found, v Verdict, flags int) (int, unix.Errno) {
 		return -1, w.deny(&Call{PID: w.pid(), Op: Open, Target: t}, v, "another program made it")
 	}
 	defer closeFD(content)
-	return w.reopen(content, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|unix.O_CLOEXEC)
+	// A command can have a lease on the content as well: it has a descriptor.
+	return w.openRegular(content, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|unix.O_CLOEXEC)
 }

@@ -40,14 +40,55 @@ func (w *worker) open(dirfd int32, addr uint64, flags int, mode uint32) result {
 	}
 	create := flags&unix.O_CREAT != 0 && flags&oTmpfile == 0
 	making := create
-	for range maxTries {
+	for tries := 0; tries < maxTries; tries++ {
 		r, again := w.tryOpen(p, flags, mode, create, making)
-		if !again {
+		switch {
+		case r.err == errLeased:
+			if err := w.pause(); err != 0 {
+				return failed(err)
+			}
+			tries = 0
+		case !again:
 			return r
+		default:
+			making = create && !making
 		}
-		making = create && !making
 	}
 	return failed(unix.EBUSY)
+}
+
+// openRegular opens a regular file without waiting for whoever has a lease on
+// it (F_SETLEASE, fcntl(2)): such a wait, of 45 s as Linux comes, would hold up
+// all that the locks hold.
+func (w *worker) openRegular(obj, flags int) (int, unix.Errno) {
+	if flags&unix.O_NONBLOCK != 0 {
+		return w.reopen(obj, flags)
+	}
+	fd, err := w.reopen(obj, flags|unix.O_NONBLOCK)
+	switch err {
+	case unix.EAGAIN:
+		return -1, errLeased
+	case 0:
+		const kept = unix.O_APPEND | unix.O_DIRECT | unix.O_NOATIME
+		if _, e := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_SETFL, uintptr(flags&kept)); e != nil {
+			closeFD(fd)
+			return -1, errnoOf(e)
+		}
+	}
+	return fd, err
+}
+
+// Errors of one try that no caller gets to see.
+const (
+	errLeased = unix.Errno(1<<16 + iota) // the file has a lease, which the try breaks
+	errAgain                             // a name has changed
+)
+
+func either(a, b unix.Errno) unix.Errno {
+	if a != 0 {
+		return a
+	}
+	return b
 }
 
 // tryOpen opens once. making: it holds the names still and can make the file,
@@ -119,9 +160,14 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 			break
 		}
 		if flags&(unix.O_ACCMODE|unix.O_TRUNC) == 0 {
-			fd, err = w.reopen(f.obj, clean) // O_CREAT alone: only reads
+			fd, err = w.openRegular(f.obj, clean) // O_CREAT alone: only reads
 			break
 		}
+		ok, e := w.claim(&f)
+		if !ok {
+			return failed(e), e == 0
+		}
+		defer w.turn.end()
 		v := w.checkObject(&f, Call{Op: Open, Flags: uint64(uint32(flags)), Mode: mode})
 		switch {
 		case v.err != 0:
@@ -131,7 +177,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		case v.Decision == Held:
 			fd, err = w.openHeld(&f, v.Verdict, flags)
 		default:
-			fd, err = w.reopen(f.obj, clean)
+			fd, err = w.openRegular(f.obj, clean)
 		}
 	case unix.S_IFIFO:
 		unlock()
@@ -153,6 +199,10 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 
 // create makes the file at a place where nothing is.
 func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool) {
+	if err := w.turn.take(f.dir); err != 0 {
+		return failed(err), false
+	}
+	defer w.turn.end()
 	t := Target{Dir: f.dir, Name: f.name}
 	t.DirPath, _ = w.pathOf(f.dir)
 	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}

@@ -42,6 +42,7 @@ type server struct {
 	// out; what opens a file that exists shares it. So a directory cannot move,
 	// nor a name appear, between question and act.
 	names sync.RWMutex
+	turn  turn // the same between guards; taken after names
 
 	calls     atomic.Uint64 // received
 	receiving atomic.Int32  // workers that wait for a call, or are about to
@@ -65,10 +66,13 @@ type server struct {
 // user namespace, if the process has it; the threads it works on keep nothing
 // else. report is called from them and must not block.
 //
+// lock is a descriptor, opened for writing by nobody else, of the file by
+// which the guards of one user take turns; -1 for none. Serve closes it.
+//
 // If the process ends, calls under the filter fail with ENOSYS.
-func Serve(listener int, rules Rules, report func(Event)) error {
+func Serve(listener, lock int, rules Rules, report func(Event)) error {
 	s := &server{
-		fd: listener, rules: rules, report: report, self: os.Getpid(),
+		fd: listener, rules: rules, report: report, self: os.Getpid(), turn: turn{file: lock},
 		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
 	}
 	var err error
@@ -97,8 +101,8 @@ func Serve(listener int, rules Rules, report func(Event)) error {
 	}
 	s.all.Wait()
 	s.held.close()
-	for _, fd := range [...]int{s.fds, s.proc, listener} {
-		unix.Close(fd)
+	for _, fd := range [...]int{s.fds, s.proc, listener, lock} {
+		closeFD(fd)
 	}
 	return nil
 }

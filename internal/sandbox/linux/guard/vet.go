@@ -14,7 +14,8 @@ const maxVet = 1 << 20
 
 // Vetted content is written to a file that nobody but the guard can have open,
 // and that nobody can open for writing before it has its name: such opens wait
-// for the lock that is held here. So it stays what the rules saw.
+// for the lock that is held here (server.names), and those of other guards for
+// the turn. So it stays what the rules saw.
 
 // vet reads the file held by obj and asks about its content.
 func (w *worker) vet(c *Call, v Verdict, obj int) ([]byte, unix.Errno) {
@@ -123,7 +124,7 @@ func (w *worker) createFixed(t *Target, v Verdict, flags int, mode uint32) (int,
 
 // openFixed is createFixed for a file that is there, which must be right.
 func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
-	fd, err := w.reopen(f.obj, unix.O_RDONLY|unix.O_CLOEXEC)
+	fd, err := w.openRegular(f.obj, unix.O_RDONLY|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
 	if err != 0 {
 		return -1, err
 	}
@@ -135,7 +136,7 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 	switch {
 	case err == 0 && bytes.Equal(have, v.Content):
 	case v.Replace && f.st.Nlink == 1:
-		if err := w.rewrite(f.obj, v.Content); err != 0 {
+		if err := w.rewrite(f.obj, v.Content, flags); err != 0 {
 			return -1, err
 		}
 	default:
@@ -146,8 +147,8 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 }
 
 // rewrite gives a file, which nobody inside has open for writing, its content.
-func (w *worker) rewrite(obj int, content []byte) unix.Errno {
-	fd, err := w.reopen(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC)
+func (w *worker) rewrite(obj int, content []byte, flags int) unix.Errno {
+	fd, err := w.openRegular(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
 	if err != 0 {
 		return err
 	}

@@ -40,6 +40,25 @@ type wait struct {
 	out unix.Errno // why it was interrupted
 }
 
+// pause waits one tick for whoever has a lease on the caller's file; an error
+// is why the caller waits no longer.
+func (w *worker) pause() unix.Errno {
+	if !w.recruit() {
+		return unix.EAGAIN
+	}
+	me := &wait{w: w}
+	tid := unix.Gettid()
+	w.waits.add(tid, me)
+	defer w.waits.remove(tid)
+	nap(waitTick)
+	w.waits.mu.Lock()
+	defer w.waits.mu.Unlock()
+	if me.out == 0 {
+		me.out = me.reason()
+	}
+	return me.out
+}
+
 // openPipe opens a named pipe held by obj, waiting if the flags say so.
 func (w *worker) openPipe(obj, flags int) (int, unix.Errno) {
 	if flags&unix.O_NONBLOCK != 0 || flags&unix.O_ACCMODE == unix.O_RDWR {

@@ -17,7 +17,7 @@ import (
 // serveGuard answers for the names that the command makes or changes. It runs
 // for as long as anything in the sandbox does; without it calls would fail, so
 // an end by an error ends the run.
-func serveGuard(listener int, g sandbox.Guard) *teller {
+func serveGuard(listener, lock int, g sandbox.Guard) *teller {
 	t := &teller{told: map[string]bool{}}
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
@@ -28,7 +28,7 @@ func serveGuard(listener int, g sandbox.Guard) *teller {
 		if g.Only.On {
 			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
 		}
-		if err := guard.Serve(listener, r, t.note); err != nil {
+		if err := guard.Serve(listener, lock, r, t.note); err != nil {
 			os.Exit(report(err))
 		}
 	}()

@@ -185,7 +185,7 @@ func noNamespaces(what string, err error) error {
 // receive reads one message and takes over the descriptors that came with it.
 func receive(control int) (msg []byte, fds []int, err error) {
 	buf := make([]byte, 2+2*MaxLocal)
-	oob := make([]byte, unix.CmsgSpace(4*4))
+	oob := make([]byte, unix.CmsgSpace(4*5)) // MsgSpec has the most: five
 	for {
 		n, oobn, flags, _, err := unix.Recvmsg(control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
@@ -218,21 +218,31 @@ func closeAll(fds []int) {
 	}
 }
 
-// receiveSpec is awaitSpec for a stage that was started before anything about
-// its command was known.
-func receiveSpec() error {
+// receiveSpec puts the descriptors that come with a Spec in their places, but
+// for the guard's lock, which is the last one, or -1.
+func receiveSpec(kept bool) (lock int, err error) {
 	msg, fds, err := receive(ControlFD)
 	if err != nil {
-		return err
+		return -1, err
 	}
-	if len(msg) != 1 || msg[0] != MsgSpec || len(fds) != 1 && len(fds) != 4 {
-		return unix.EPROTO
+	lock = -1
+	if n := len(fds); n > 0 && len(msg) == 2 && msg[1] == 1 {
+		lock, fds = fds[n-1], fds[:n-1]
 	}
 	defer closeAll(fds)
+	known := len(fds) == 0
+	if kept {
+		known = len(fds) == 1 || len(fds) == 4
+	}
+	if !known || len(msg) != 2 || msg[0] != MsgSpec {
+		closeFD(lock)
+		return -1, unix.EPROTO
+	}
 	for i, to := range []int{SpecFD, 0, 1, 2}[:len(fds)] { // all four are taken
 		if err := dup3(fds[i], to); err != nil {
-			return err
+			closeFD(lock)
+			return -1, err
 		}
 	}
-	return nil
+	return lock, nil
 }

@@ -73,7 +73,7 @@ const (
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
-	MsgSpec    = 'D' // supervisor: the Spec file is complete; to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal
+	MsgSpec    = 'D' // supervisor: the Spec file is complete, to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal; then 1 if the guard's lock (sandbox.Guard.Locks) is the last descriptor, or 0
 	MsgRun     = 'A' // supervisor, to a native stage: the command may start
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 

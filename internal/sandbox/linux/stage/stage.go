@@ -94,11 +94,7 @@ func run(mark Mark) int {
 			_ = unix.Close(StdioFD + i)
 		}
 	}
-	wait := awaitSpec
-	if mark.Launcher == Kept {
-		wait = receiveSpec
-	}
-	spec, err := readSpec(wait)
+	spec, lock, err := readSpec(mark.Launcher == Kept)
 	if err != nil {
 		return report(err)
 	}
@@ -148,7 +144,7 @@ func run(mark Mark) int {
 		return report(fmt.Errorf("release standard streams: %w", err))
 	}
 	resetSignals()
-	pid, names, err := start(spec, tty)
+	pid, names, err := start(spec, lock, tty)
 	if err != nil {
 		return report(err)
 	}
@@ -206,9 +202,6 @@ func mapIDs(m Mark) error {
 	return nil
 }
 
-// awaitSpec waits until the supervisor has planned the sandbox.
-func awaitSpec() error { return awaitMessage(MsgSpec) }
-
 // awaitMessage waits for a message of one byte, and for no other.
 func awaitMessage(kind byte) error {
 	var msg [2]byte
@@ -224,10 +217,18 @@ func awaitMessage(kind byte) error {
 	}
 }
 
-func readSpec(wait func() error) (sandbox.Spec, error) {
-	if err := wait(); err != nil {
-		return sandbox.Spec{}, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
+// readSpec waits until the supervisor has planned the sandbox. lock is the
+// guard's, or -1. kept: this stage was started before anything about its command
+// was known.
+func readSpec(kept bool) (spec sandbox.Spec, lock int, err error) {
+	if lock, err = receiveSpec(kept); err != nil {
+		return spec, -1, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
 	}
+	spec, err = parseSpec()
+	return spec, lock, err
+}
+
+func parseSpec() (sandbox.Spec, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(SpecFD, &st); err != nil {
 		return sandbox.Spec{}, fmt.Errorf("read the description: %w", err)

@@ -19,8 +19,8 @@ import (
 
 // start confines the calling thread and forks the command from it. Pid 1 goes on from this thread, so what
 // reads the supervisor's messages later is no more privileged than the
-// command, but for being out of its sight. t is nil without the name guard.
-func start(spec sandbox.Spec, tty *terminal) (pid int, t *teller, err error) {
+// command, but for being out of its sight. lock is the guard's; t is nil without the name guard.
+func start(spec sandbox.Spec, lock int, tty *terminal) (pid int, t *teller, err error) {
 	if err := confine(); err != nil {
 		return 0, nil, err
 	}
@@ -29,7 +29,7 @@ func start(spec sandbox.Spec, tty *terminal) (pid int, t *teller, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		t = serveGuard(listener, spec.Guard)
+		t = serveGuard(listener, lock, spec.Guard)
 	}
 	pid, err = spawn(spec, tty)
 	return pid, t, err

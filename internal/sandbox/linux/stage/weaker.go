@@ -66,7 +66,7 @@ func runWeaker() int {
 	if err := sealDescriptors(SpecFD); err != nil {
 		return report(err)
 	}
-	spec, err := readSpec(awaitSpec)
+	spec, _, err := readSpec(false)
 	if err != nil {
 		return report(err)
 	}

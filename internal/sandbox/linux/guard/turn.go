@@ -1,0 +1,91 @@
+//go:build linux
+
+package guard
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// turn lets the guards of all runs of a user work on one file system one at a
+// time: what one has looked at (a folder, a file that is vetted) no other
+// changes before it has acted on that. Within one guard server.names does so;
+// between guards it is a lock on one file, of the byte that has the file
+// system's number (an open file description lock, fcntl(2)). A disk that hangs
+// holds up those alone that use it.
+type turn struct {
+	file int        // -1: no other guard is known
+	mu   sync.Mutex // the lock is the process's, not the thread's
+	lock unix.Flock_t
+}
+
+// take waits for the turn at the file system of dir. What was looked up before
+// must be looked at again.
+func (t *turn) take(dir int) unix.Errno {
+	if t.file < 0 {
+		return 0
+	}
+	var st unix.Stat_t
+	if err := fstat(dir, &st); err != nil {
+		return errnoOf(err)
+	}
+	t.mu.Lock()
+	t.lock = unix.Flock_t{Type: unix.F_WRLCK, Start: int64(st.Dev & math.MaxInt64), Len: 1}
+	err := t.set(unix.F_OFD_SETLK)
+	for err == unix.EAGAIN || err == unix.EINTR {
+		err = errnoOf(unix.FcntlFlock(uintptr(t.file), unix.F_OFD_SETLKW, &t.lock))
+	}
+	if err != 0 {
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// end lets the next guard go on, after a take that succeeded.
+func (t *turn) end() {
+	if t.file < 0 {
+		return
+	}
+	t.lock.Type = unix.F_UNLCK
+	_ = t.set(unix.F_OFD_SETLK)
+	t.mu.Unlock()
+}
+
+func (t *turn) set(cmd uintptr) unix.Errno {
+	_, err := raw(unix.SYS_FCNTL, uintptr(t.file), cmd, uintptr(unsafe.Pointer(&t.lock)))
+	return errnoOf(err)
+}
+
+// claim takes the turn for an object that was found. False: another guard was
+// faster, and it has its name no more; then the turn is not taken.
+func (w *worker) claim(f *found) (bool, unix.Errno) {
+	if w.turn.file < 0 {
+		return true, 0
+	}
+	w.name(f)
+	at := f.dir
+	if at < 0 {
+		at = f.obj
+	}
+	if err := w.turn.take(at); err != 0 {
+		return false, err
+	}
+	if e := fstat(f.obj, &f.st); e != nil || !f.still() {
+		w.turn.end()
+		return false, errnoOf(e)
+	}
+	return true, 0
+}
+
+// still says whether the object has the name by which it was found. One that
+// has none is asked for its name when it is judged.
+func (f *found) still() bool {
+	if f.dir < 0 || special(f.name) {
+		return true
+	}
+	var st unix.Stat_t
+	return unix.Fstatat(f.dir, f.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Dev == f.st.Dev && st.Ino == f.st.Ino
+}

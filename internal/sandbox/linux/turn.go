@@ -1,0 +1,99 @@
+//go:build linux
+
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/sandbox"
+)
+
+// openTurn opens the file by which the guards of all runs of this user take
+// turns, the first of paths that serves; it is the caller's to close. Without
+// one runs at a time in one workspace do not see what the others are about, and
+// the notice says so.
+func openTurn(g sandbox.Guard) (fd int, notice string) {
+	if !g.On {
+		return -1, ""
+	}
+	why := errors.New("no folder of bawn's own is known that commands cannot see: set HOME or XDG_STATE_HOME")
+	for i, path := range g.Locks {
+		fd, err := openLock(path)
+		if err == nil {
+			return fd, ""
+		}
+		if i == 0 {
+			why = fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return -1, fmt.Sprintf("name guard: run nothing else in this workspace meanwhile: runs cannot take turns (%v)", why)
+}
+
+// remote are the file systems on which a lock asks another machine or program,
+// which each call of a command would wait for.
+var remote = map[int64]bool{
+	unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true,
+	unix.FUSE_SUPER_MAGIC: true, unix.V9FS_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.CEPH_SUPER_MAGIC: true,
+}
+
+func openLock(path string) (int, error) {
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	fd, err := unix.Open(path, flags, 0o600)
+	if err == unix.ENOENT {
+		if err = makeFolder(filepath.Dir(path), stateDepth); err == nil {
+			fd, err = unix.Open(path, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return -1, err
+	}
+	if err := usableLock(fd); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// stateDepth is how many folders of a home may be made: .local/state/bawn. No
+// home is.
+const stateDepth = 3
+
+func makeFolder(path string, depth int) error {
+	err := unix.Mkdir(path, 0o700)
+	if err == unix.ENOENT && depth > 1 {
+		if err := makeFolder(filepath.Dir(path), depth-1); err != nil {
+			return err
+		}
+		err = unix.Mkdir(path, 0o700)
+	}
+	if err == unix.EEXIST {
+		return nil
+	}
+	return err
+}
+
+func usableLock(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
+		return errors.New("it is not a file of this user alone (mode 0600)")
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return err
+	}
+	if remote[int64(fs.Type)] {
+		return errors.New("it lies on another machine's disk, or a program's")
+	}
+	// A byte that stands for no file system: whether such locks work at all.
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: math.MaxInt64 - 1, Len: 1}
+	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l)
+}

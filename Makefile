@@ -45,9 +45,9 @@ test-agents:
 bench:
 	go run ./bench
 
-# The pictures of the README, from the program as it is.
+# The pictures of the documents, from the program as it is (as root).
 pictures:
-	scripts/pictures.sh
+	go test -count=1 -run '^TestPictures$$' ./internal/tools/shot -update
 
 generate:
 	go generate ./...

@@ -119,6 +119,7 @@ var arrows = map[string][]string{
 	"bawn/internal/tty":                   {},
 	"bawn/internal/frontend/mcp/protocol": {},
 	"bawn/internal/tools":                 {},
+	"bawn/internal/counting":              {},
 }
 
 // backends may be named only by those who wire the program together, and by

@@ -43,17 +43,12 @@ func TestQuestionEndsWithItsCommandOnTheScreen(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			b := room(t)
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "ask"), asking+"0\n")
-			term, cmd := onScreen(t, b, f.args...)
-			idle(t, term)
+			term, cmd := sessionOn(t, b, f.args...)
 			types(t, term, "sh ./ask\r")
 			shows(t, term, f.page)
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "go"), "")
 			shows(t, term, "\nover")
-			idle(t, term)
-			types(t, term, "\x04")
-			if code := quits(t, cmd); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			leaves(t, term, cmd)
 		})
 	}
 }
@@ -65,8 +60,7 @@ func TestC5_RunAgainOnTheScreen(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			b := room(t)
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "ask"), `if test -e go; then echo second; read x; echo "got $x"; exit; fi; `+asking+"7\n")
-			term, cmd := onScreen(t, b, f.args...)
-			idle(t, term)
+			term, cmd := sessionOn(t, b, f.args...)
 			types(t, term, "sh ./ask\r")
 			shows(t, term, f.page)
 			sandboxtest.Write(t, filepath.Join(b.Workspace, "go"), "")
@@ -77,11 +71,7 @@ func TestC5_RunAgainOnTheScreen(t *testing.T) {
 			}
 			types(t, term, "word\r")
 			shows(t, term, "\ngot ")
-			idle(t, term)
-			types(t, term, "\x04")
-			if code := quits(t, cmd); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			leaves(t, term, cmd)
 		})
 	}
 }

@@ -36,8 +36,7 @@ func barIsLast(lines []string, n int) bool {
 // leaves it as it was.
 func TestFullScreenOfASession(t *testing.T) {
 	b := room(t)
-	term, cmd := onScreen(t, b)
-	shows(t, term, "guarded", "0 allowed")
+	term, cmd := sessionOn(t, b)
 	types(t, term, "seq 300 >numbers; echo before; less numbers\r")
 	screenIs(t, term, "less", func(l []string) bool { return l[0] == "1" && barIsLast(l, 24) })
 	types(t, term, "G")
@@ -62,11 +61,7 @@ func TestFullScreenOfASession(t *testing.T) {
 	shows(t, term, "\nup\n", "1 running")
 	types(t, term, "\x03")
 	shows(t, term, "exit 130")
-	idle(t, term)
-	types(t, term, "\x04")
-	if code := quits(t, cmd); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	leaves(t, term, cmd)
 }
 
 // A program that set everything and was killed leaves a session that works,
@@ -82,8 +77,7 @@ func TestTerminalAfterKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	screen, cmd := onScreen(t, b)
-	shows(t, screen, "guarded", "0 allowed")
+	screen, cmd := sessionOn(t, b)
 	const setAll = `printf '\033[?1049h\033[?1;1002;1006h\033[?25l\033[>1u\033=\033[4h\033[2;5r\033(0xxx'; stty raw -echo; `
 	types(t, screen, setAll+"kill -9 $$\r")
 	shows(t, screen, "exit 137")
@@ -114,25 +108,19 @@ func TestTerminalAfterKills(t *testing.T) {
 // Twenty questions at once are one page, and one key says no to all.
 func TestN7_ManyQuestionsOnTheScreen(t *testing.T) {
 	b := room(t)
-	term, cmd := onScreen(t, b)
-	shows(t, term, "0 allowed")
+	term, cmd := sessionOn(t, b)
 	types(t, term, "for i in $(seq 20); do curl -sS https://h$i.example 2>/dev/null & done; wait; echo all $((40+2))\r")
 	shows(t, term, "bawn asks", "Question 1 of 20")
 	answers(t, term, "bawn asks", "N", "all 42")
 	shows(t, term, "20 denied")
-	idle(t, term)
-	types(t, term, "\x04")
-	if code := quits(t, cmd); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	leaves(t, term, cmd)
 }
 
 // Ctrl+Z stops nothing for long, where no shell could continue it: a program
 // that reads goes on reading.
 func TestStopOfAProgramThatReads(t *testing.T) {
 	b := room(t)
-	term, cmd := onScreen(t, b)
-	shows(t, term, "guarded", "0 allowed")
+	term, cmd := sessionOn(t, b)
 	types(t, term, "echo up; cat; echo ended $((40+2))\r")
 	shows(t, term, "\nup\n", "1 running")
 	types(t, term, "one\r")
@@ -143,19 +131,14 @@ func TestStopOfAProgramThatReads(t *testing.T) {
 	shows(t, term, "two\ntwo")
 	types(t, term, "\x04")
 	shows(t, term, "ended 42")
-	idle(t, term)
-	types(t, term, "\x04")
-	if code := quits(t, cmd); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	leaves(t, term, cmd)
 }
 
 // An answer may come after the program that asked has died: the session goes
 // on.
 func TestN7_QuestionOfADeadProgram(t *testing.T) {
 	b := room(t)
-	term, cmd := onScreen(t, b)
-	shows(t, term, "0 allowed")
+	term, cmd := sessionOn(t, b)
 	fifo := filepath.Join(b.Workspace, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o666); err != nil {
 		t.Fatal(err)
@@ -170,7 +153,5 @@ func TestN7_QuestionOfADeadProgram(t *testing.T) {
 	}
 	answers(t, term, "bawn asks", "\x1b", "ended 137")
 	shows(t, term, "exit 0")
-	idle(t, term)
-	types(t, term, "\x04")
-	quits(t, cmd)
+	leaves(t, term, cmd)
 }

@@ -200,9 +200,7 @@ func TestN4_PublishedPortUnderAStorm(t *testing.T) {
 func TestN4_PublishOnTheScreen(t *testing.T) {
 	b := room(t)
 	first, second := freePort(t), freePort(t)
-	term, cmd := onScreen(t, b, "--publish", fmt.Sprint(first.Port))
-	shows(t, term, "guarded", "0 allowed")
-	idle(t, term)
+	term, cmd := sessionOn(t, b, "--publish", fmt.Sprint(first.Port))
 	types(t, term, fmt.Sprintf("/publish %d\r", second.Port))
 	shows(t, term, fmt.Sprintf("%s leads to port %d", second, second.Port))
 	idle(t, term)
@@ -230,9 +228,5 @@ func TestN4_PublishOnTheScreen(t *testing.T) {
 	idle(t, term)
 	types(t, term, "/publish 3128\r")
 	shows(t, term, "the port is the sandbox's own")
-	idle(t, term)
-	types(t, term, "/quit\r")
-	if code := quits(t, cmd); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	leaves(t, term, cmd)
 }

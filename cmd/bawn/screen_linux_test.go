@@ -4,95 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"bawn/internal/sandbox/sandboxtest"
 	"bawn/internal/tools/vterm"
 )
-
-// onScreen starts the program on a terminal of its own.
-func onScreen(t *testing.T, b *sandboxtest.Box, args ...string) (*vterm.Terminal, *exec.Cmd) {
-	t.Helper()
-	term, err := vterm.Open(90, 24)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(sandboxtest.Binary(), args...)
-	cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TERM=xterm-256color")
-	if err := term.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := term.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return term, cmd
-}
-
-func shows(t *testing.T, term *vterm.Terminal, want ...string) {
-	t.Helper()
-	text, err := term.Wait(sandboxtest.Limit/5, func(text string) bool {
-		for _, w := range want {
-			if !strings.Contains(text, w) {
-				return false
-			}
-		}
-		return true
-	})
-	if err != nil {
-		t.Fatalf("%q: %v on\n%s", want, err, text)
-	}
-}
-
-// idle waits until the input line is there again: what is typed before is the
-// command's, and an exit code on the bar may be of the command before.
-func idle(t *testing.T, term *vterm.Terminal) {
-	t.Helper()
-	text, err := term.Wait(sandboxtest.Limit/5, func(text string) bool {
-		return slices.Contains(strings.Split(strings.ReplaceAll(text, " ", ""), "\n"), ">")
-	})
-	if err != nil {
-		t.Fatalf("no input line: %v on\n%s", err, text)
-	}
-}
-
-func types(t *testing.T, term *vterm.Terminal, keys string) {
-	t.Helper()
-	if err := term.Type(keys); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// answers presses a key while the screen shows page, until that is gone: one that
-// comes too soon after a question does not count, and one too many would be
-// the input line's.
-func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
-	t.Helper()
-	for range 100 {
-		types(t, term, key)
-		if _, err := term.Wait(time.Second, func(text string) bool { return !strings.Contains(text, page) }); err == nil {
-			break
-		}
-	}
-	shows(t, term, want)
-}
-
-// quits waits for the end of the program.
-func quits(t *testing.T, cmd *exec.Cmd) int {
-	t.Helper()
-	timer := time.AfterFunc(sandboxtest.Limit/5, func() {
-		t.Error("the program did not end")
-		_ = cmd.Process.Kill()
-	})
-	defer timer.Stop()
-	_ = cmd.Wait()
-	return cmd.ProcessState.ExitCode()
-}
 
 // bawn without a command is a session: commands run in the sandbox one after
 // the other with one temp, the tier switches for those to come and is kept, and
@@ -100,7 +18,7 @@ func quits(t *testing.T, cmd *exec.Cmd) int {
 func TestT3_T4_T9_Session(t *testing.T) {
 	b := room(t)
 	sandboxtest.Write(t, b.Home+"/.ssh/id", "secret")
-	term, cmd := onScreen(t, b)
+	term, cmd := sessionOn(t, b)
 	shows(t, term, "guarded", "0 allowed")
 	types(t, term, "cd; cat .ssh/id; cd - >/dev/null; echo mark > /tmp/m; echo in > file\r")
 	shows(t, term, "Permission denied", "exit 0")
@@ -137,17 +55,12 @@ func TestT3_T4_T9_Session(t *testing.T) {
 // connection waits, and no is an answer that the command sees at once.
 func TestN7_QuestionOnTheScreen(t *testing.T) {
 	b := room(t)
-	term, cmd := onScreen(t, b)
-	shows(t, term, "0 allowed")
+	term, cmd := sessionOn(t, b)
 	types(t, term, "h=unlisted.example; curl -sS https://$h; echo ended $?\r")
 	shows(t, term, "bawn asks", "unlisted.example:443", "host:unlisted")
 	answers(t, term, "bawn asks", "\x1b", "ended 56")
 	shows(t, term, "1 denied", "exit 0")
-	idle(t, term)
-	types(t, term, "\x04")
-	if code := quits(t, cmd); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	leaves(t, term, cmd)
 }
 
 // bawn wrap gives an agent the screen, runs what it starts by bawn run beside
@@ -175,8 +88,7 @@ func TestWrap(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		b := room(t)
-		term, cmd := onScreen(t, b)
-		shows(t, term, "0 allowed")
+		term, cmd := sessionOn(t, b)
 		types(t, term, "echo up; sleep 1000\r")
 		shows(t, term, "up", "1 running")
 		if err := cmd.Process.Signal(sig); err != nil {

@@ -10,6 +10,7 @@ import (
 	"bawn/internal/config"
 	"bawn/internal/config/told"
 	"bawn/internal/config/trust"
+	"bawn/internal/counting"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
@@ -152,12 +153,7 @@ func (s *settings) settled() (lines, keys []string) {
 	return lines, keys
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+var plural = counting.Count
 
 // lift is what would change a decision, with the place that the user's
 // settings have here.

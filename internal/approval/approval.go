@@ -42,6 +42,9 @@ type Offer struct {
 	Scope Scope
 	// Text says what this yes allows, completely.
 	Text string
+	// Brief says the same in fewer words, beside the object of the prompt; "" is
+	// Text.
+	Brief string
 }
 
 // Prompt is one question. Its texts may come from anybody: they are shown as
@@ -49,6 +52,8 @@ type Offer struct {
 type Prompt struct {
 	// Title is the question, one line.
 	Title string
+	// Brief is the title in a few words, for small screens; "" is Title.
+	Brief string
 	// Object is what it is about, whole: a command, or a host and port.
 	Object string
 	// Notes are what a person should know before answering, a line each.

@@ -22,10 +22,10 @@ func (q *questions) prompt(c policy.Connect, asked policy.Decision) (approval.Pr
 		until = "the session ends"
 	}
 	p := approval.Prompt{
-		Title: "The command wants to connect to a host that is not on the list. Allow it?", Object: at, Rule: asked.Rule,
+		Title: "The command wants to connect to a host that is not on the list. Allow it?", Brief: "Connect to a host not on the list?", Object: at, Rule: asked.Rule,
 		Offers: []approval.Offer{
 			{Scope: approval.Once, Text: "this connection"},
-			{Scope: approval.Session, Text: at + " until " + until},
+			{Scope: approval.Session, Text: at + " until " + until, Brief: "until " + until},
 		},
 	}
 	if owner := hostname.Registrable(c.Host); !literal && owner != host {
@@ -38,10 +38,11 @@ func (q *questions) prompt(c policy.Connect, asked policy.Decision) (approval.Pr
 	if err != nil || hostname.CheckRule(rule) != nil || q.save == nil {
 		return p, policy.HostRule{} // what many owners share is not for keeping
 	}
-	text := "always: " + rule.String()
+	text, brief := "always: "+rule.String(), "always (saved)"
 	if !literal {
 		text += " and all names below it"
+		brief += ", and names below it"
 	}
-	p.Offers = append(p.Offers, approval.Offer{Scope: approval.Always, Text: text + " (saved in your settings)"})
+	p.Offers = append(p.Offers, approval.Offer{Scope: approval.Always, Text: text + " (saved in your settings)", Brief: brief})
 	return p, rule
 }

@@ -73,7 +73,7 @@ func (s *Session) again(t *task) {
 		return
 	}
 	s.offer(t, AboutAgain, approval.Prompt{
-		Title: "The command gave up before its host was allowed. Run it again?", Object: t.info.Command,
+		Title: "The command gave up before its host was allowed. Run it again?", Brief: "It gave up too early. Run it again?", Object: t.info.Command,
 		Notes: []string{"folder:  " + plain.Quote([]string{t.info.Dir})}, Offers: []approval.Offer{{Scope: approval.Once, Text: "run it again"}},
 	}, false)
 }
@@ -89,7 +89,7 @@ func (s *Session) offerOutside(t *task) {
 	denied := slices.Clone(t.names.denied)
 	t.mu.Unlock()
 	p := approval.Prompt{
-		Title: "Run this command outside the sandbox, with your own permissions?", Object: t.info.Command, Rule: denied[0].Rule,
+		Title: "Run this command outside the sandbox, with your own permissions?", Brief: "Run it outside the sandbox?", Object: t.info.Command, Rule: denied[0].Rule,
 		Offers: []approval.Offer{{Scope: approval.Once, Text: "run it outside, this once"}},
 		Notes:  []string{"folder:  " + plain.Quote([]string{t.info.Dir})},
 	}

@@ -180,19 +180,26 @@ func (a *app) hotKey(e uv.KeyPressEvent, all bool) bool {
 	}
 	if action == Prefix {
 		a.prefixed = true
-		a.post(func() { a.tell(a.letters()) })
+		a.post(func() { a.tell(prefixLetters()) })
 		return true
 	}
 	a.post(func() { a.act(action) })
 	return true
 }
 
-// letters are those that may follow the prefix.
-func (a *app) letters() string {
-	var out []string
-	for i := NoAction + 1; i < numActions; i++ {
-		if actions[i].letter != "" {
-			out = append(out, actions[i].letter+" "+strings.TrimPrefix(actions[i].name, "show_"))
+// prefixLetters are those that may follow the prefix, the one that explains them
+// first: a narrow bar cuts the end.
+func prefixLetters() string {
+	word := func(a Action) string {
+		if actions[a].short != "" {
+			return actions[a].letter + " " + actions[a].short
+		}
+		return actions[a].letter + " " + strings.TrimPrefix(actions[a].name, "show_")
+	}
+	out := []string{word(ShowHelp)}
+	for a := NoAction + 1; a < numActions; a++ {
+		if actions[a].letter != "" && a != ShowHelp {
+			out = append(out, word(a))
 		}
 	}
 	return strings.Join(out, "  ")

@@ -12,6 +12,9 @@ type choice struct {
 	do   func()
 }
 
+// yes reports whether it is one of the answers yes to a question.
+func (c choice) yes() bool { return c.key != "n" && c.key != "N" }
+
 // choices is a list of them, of which one is highlighted. The zero one of it
 // is the safe one: it is highlighted first, unless at says otherwise.
 type choices struct {
@@ -36,9 +39,9 @@ func (c *choices) mark(key string) {
 // letter a choice, by Esc the safe one. Every other key does nothing.
 func (c *choices) key(k string) (picked *choice) {
 	switch k {
-	case "up", "k", "shift+tab":
+	case "up", "k", "left", "shift+tab":
 		c.at = (c.at + len(c.all) - 1) % len(c.all)
-	case "down", "j":
+	case "down", "j", "right":
 		c.at = (c.at + 1) % len(c.all)
 	case "enter":
 		return &c.all[c.at]
@@ -80,7 +83,9 @@ func (c *choices) lines(l Look, w int) []string {
 type dialog struct {
 	look    Look
 	heading string
+	object  string // what it is about, if that is not bawn's own word
 	body    []string
+	brief   []string // the body in few words, where there is little room
 	choices choices
 	answer  func() // the dialog is gone: what is left to do
 	crowded bool   // it does not fit, so that nothing can be said but no
@@ -99,20 +104,45 @@ func (d *dialog) key(k string) {
 }
 
 func (d *dialog) lines(w, h int) []string {
-	in := boxInside(w)
-	var body []string
-	for _, s := range d.body {
-		body = append(body, wrap(s, in)...)
+	l := d.look
+	if d.crowded = w < minQuestion; d.crowded {
+		return l.tooSmall(w, h)
 	}
+	keys := l.hintLine([]hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}, w)
+	in := boxInside(w)
+	body := d.text(d.body, in)
 	if len(body) > 0 {
 		body = append(body, "")
 	}
-	body = append(body, d.choices.lines(d.look, in)...)
-	box := d.look.box(d.heading, "", body, max(w, minQuestion))
-	if d.crowded = len(box) > h || w < minQuestion; d.crowded {
-		return d.look.tooSmall(w, h)
+	if box := l.box(d.heading, "", append(body, d.choices.lines(l, in)...), w); len(box) < h {
+		return append(box, keys)
 	}
-	return append(box, d.look.hintLine([]hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}, w))
+	brief := d.brief
+	if brief == nil {
+		brief = d.body
+	}
+	var small []string
+	for _, s := range wrap(d.heading, w-2) {
+		small = append(small, " "+l.as(strong, s))
+	}
+	for _, s := range d.text(brief, w-2) {
+		small = append(small, " "+s)
+	}
+	small = append(append(small, d.choices.lines(l, w)...), keys)
+	if d.crowded = len(small) > h; d.crowded {
+		return l.tooSmall(w, h)
+	}
+	return small
+}
+
+func (d *dialog) text(notes []string, w int) (out []string) {
+	if d.object != "" {
+		out = d.look.object(d.object, w)
+	}
+	for _, s := range notes {
+		out = append(out, wrap(s, w)...)
+	}
+	return out
 }
 
 // ask puts a dialog over the page, or makes it all there is.
@@ -162,6 +192,6 @@ func (l Look) box(heading, right string, lines []string, w int) []string {
 
 // tooSmall is shown where a question has no room: half of one is no question.
 func (l Look) tooSmall(w, h int) []string {
-	lines := wrap("a question needs a larger screen; Esc is the safe answer", w)
+	lines := wrap("Esc says no. To say more, enlarge the screen: it has no room for the question. Or run the command in bawn --plain, which asks line by line.", w)
 	return lines[:min(len(lines), h)]
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -194,17 +195,13 @@ func (v *networkView) details(c session.Connection, w int) []string {
 	if c.PID != 0 {
 		who += fmt.Sprintf(", process %d", c.PID)
 	}
-	lines := []string{
-		l.as(faint, strings.Repeat(l.glyph("─", "-"), w)),
-		" who   " + l.safe(who+", "+c.Command),
-		" rule  " + l.safe(c.Decision.Rule.ID+" ("+c.Decision.Rule.Origin.String()+")"),
-		" why   " + l.safe(c.Decision.Rule.Text),
-	}
+	what := [2]string{"why", c.Decision.Rule.Text}
 	if c.Err != "" {
-		lines[3] = " error " + l.safe(c.Err)
+		what = [2]string{"error", c.Err}
 	}
-	for i, s := range lines {
-		lines[i] = l.cut(s, w)
+	lines := []string{l.as(faint, strings.Repeat(l.glyph("─", "-"), w))}
+	for _, row := range [...][2]string{what, {"rule", c.Decision.Rule.ID + " (" + c.Decision.Rule.Origin.String() + ")"}, {"who", who + ", " + c.Command}} {
+		lines = append(lines, l.cut(" "+l.as(faint, l.fill(row[0], 6))+l.safe(row[1]), w))
 	}
 	return lines
 }
@@ -237,6 +234,7 @@ func (f *frame) hostDialog(host string, port uint16, allow bool) *dialog {
 			d.body = append(d.body, l.safe("careful: it "+warning))
 		}
 		if _, literal := h.Addr(); !literal {
+			d.brief = append(slices.Clone(d.body), "Names below it too.")
 			d.body = append(d.body, "The rule holds for all names below it too.")
 		}
 	}
@@ -244,7 +242,7 @@ func (f *frame) hostDialog(host string, port uint16, allow bool) *dialog {
 	if allow {
 		verb, do = "Allow", f.AllowHost
 	}
-	d.heading = verb + " " + l.safe(rule) + "?"
+	d.heading, d.object = verb+" this host?", rule
 	give := func(s approval.Scope) func() {
 		return func() {
 			if err := do(rule, s); err != nil {

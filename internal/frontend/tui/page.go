@@ -219,7 +219,12 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		f.w, f.h = msg.Width, msg.Height
+		if f.w != msg.Width || f.h != msg.Height {
+			f.w, f.h = msg.Width, msg.Height
+			if _, asks := f.view.(*questionsView); asks || f.dialog != nil {
+				f.arm() // what there was no room for may show now
+			}
+		}
 	case changed:
 		f.refresh()
 		cmd = f.changes
@@ -306,8 +311,8 @@ func (f *frame) screen() []string {
 	if f.h < 3 {
 		return f.clip(f.view.lines(f.w, f.h))
 	}
+	body := f.view.lines(f.w, f.h-2) // the title follows it
 	out := []string{l.badge(calm, l.cut(f.view.title(), f.w-2))}
-	body := f.view.lines(f.w, f.h-2)
 	out = append(out, body[:min(len(body), f.h-2)]...)
 	for len(out) < f.h-1 {
 		out = append(out, "")

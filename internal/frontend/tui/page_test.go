@@ -327,6 +327,24 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("/%s is not in the help", s.name)
 		}
 	}
+	// So is every key that a page names in its last line.
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == ',' || r == '\n' })
+	for p := SandboxPage; p <= HelpPage; p++ {
+		s := exampleSession(t)
+		s.st.Questions = []session.Question{exampleQuestion(1)}
+		f := pageOf(t, p, s, &clock{noon}, Look{}, 40, 12)
+		for _, h := range f.view.keys() {
+			for k := range strings.SplitSeq(h.key, "/") {
+				if k != "" && !slices.Contains(words, k) {
+					t.Errorf("%s of page %d is not in the help", k, p)
+				}
+			}
+		}
+	}
+	// And the letter of the help comes first behind the prefix, where the bar is narrow.
+	if first := prefixLetters(); !strings.HasPrefix(first, "h help  s tier") {
+		t.Errorf("the letters are %q", first)
+	}
 }
 
 func TestKeymap(t *testing.T) {
@@ -412,7 +430,7 @@ func TestPagesHoldWhateverComes(t *testing.T) {
 
 // On small terminals every page has its place, and says what its keys do.
 func TestSmallPages(t *testing.T) {
-	for _, size := range [][2]int{{60, 20}, {40, 12}} {
+	for _, size := range [][2]int{{60, 20}, {40, 12}, {30, 8}} {
 		var b strings.Builder
 		show := func(name string, f *frame) {
 			lines := f.screen()
@@ -448,12 +466,13 @@ func TestSmallPages(t *testing.T) {
 
 // A dialog that does not fit takes no yes.
 func TestTooSmallForADialog(t *testing.T) {
-	for _, size := range [][2]int{{80, 5}, {12, 24}, {40, 24}} {
+	for _, size := range [][2]int{{80, 4}, {12, 24}, {30, 6}, {40, 24}, {80, 5}, {30, 8}} {
 		s := &fake{st: session.State{Tier: policy.Airlock}}
 		f := pageOf(t, OpenPage, s, &clock{noon}, Look{}, size[0], size[1])
 		f.screen()
 		f.keysOf("down", "y")
-		if want := map[bool]string{true: "tier open"}[size[0] == 40]; s.logged() != want {
+		fits := size[0]*size[1] >= 240 && size[0] >= minQuestion && size != [2]int{80, 4}
+		if want := map[bool]string{true: "tier open"}[fits]; s.logged() != want {
 			t.Errorf("%v: %q", size, s.logged())
 		}
 	}

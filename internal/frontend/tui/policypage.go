@@ -57,7 +57,10 @@ func (v *policyView) lines(w, h int) []string {
 	l := v.o.Look
 	var foot []string
 	for _, s := range v.result {
-		for _, s := range wrap(s, w-2) {
+		for i, s := range wrap(s, w-8) {
+			if i > 0 {
+				s = "      " + s
+			}
 			foot = append(foot, " "+s)
 		}
 	}

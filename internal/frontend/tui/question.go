@@ -11,23 +11,42 @@ import (
 )
 
 // questionsView shows the questions that wait for a person, one at a time, and
-// is left when there is none.
+// is left when there is none: in a box where there is room for one, else in a
+// compact form, page by page if need be.
 //
-// The answer that is highlighted first is no. A key is an answer when the box
-// has been on the screen for a while (guard), and every question begins that
-// anew: two quick keys never answer two questions.
+// The answer that is highlighted first is no. A key is an answer when the
+// question has been on the screen for a while (guard), and every question begins
+// that anew: two quick keys never answer two questions.
 type questionsView struct {
 	*frame
 	open    []session.Question
 	prompt  approval.Prompt // of the first one, as it was first shown
 	choices choices
-	scroll  int // of the object
+	scroll  int // of the object, or of the compact form
 	last    int // the largest scroll
 	page    int // lines of it that show
-	crowded bool
+	compact bool
+	must    []string // of the compact form: what is to be read before a yes
+	read    int      // lines of it that have been on the screen
+	crowded bool     // there is no room: nothing can be said but no
 }
 
-func (v *questionsView) title() string { return "bawn asks" }
+func (v *questionsView) title() string {
+	if !v.compact || len(v.open) == 0 {
+		return "bawn asks"
+	}
+	t := "bawn asks"
+	if n := len(v.open); n > 1 {
+		t += fmt.Sprintf(" 1/%d", n)
+	}
+	return t + ", no in " + v.left()
+}
+
+// left is the time until the answer is no.
+func (v *questionsView) left() string {
+	d := max(0, v.open[0].Deadline.Sub(v.o.Now()).Round(time.Second))
+	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
 
 func (v *questionsView) refresh() {
 	before := v.id()
@@ -38,7 +57,7 @@ func (v *questionsView) refresh() {
 	}
 	if v.id() != before {
 		v.arm()
-		v.scroll, v.choices, v.prompt = 0, choices{}, v.open[0].Prompt
+		v.scroll, v.read, v.must, v.choices, v.prompt = 0, 0, nil, choices{}, v.open[0].Prompt
 	}
 	v.open[0].Prompt = v.prompt // what was shown is what is answered
 	marked := v.choices.marked()
@@ -88,32 +107,45 @@ func (v *questionsView) key(k string) bool {
 	}
 	switch k {
 	case "pgdown", "ctrl+f", "space":
-		v.scroll = min(v.scroll+v.page, v.last)
+		v.turn(v.page)
 		return true
 	case "pgup", "ctrl+b":
-		v.scroll = max(0, v.scroll-v.page)
+		v.turn(-v.page)
 		return true
 	case "tab":
 		v.note, v.done = "the question waits; "+plural(len(v.open), "question")+" open", true
 		return true
 	}
 	if v.crowded { // what cannot be read cannot be allowed
-		if k == "esc" || k == "n" {
+		if k == "esc" || k == "n" || k == "ctrl+c" || k == "ctrl+d" {
 			v.choices.all[0].do()
 		}
 		return true
 	}
-	if c := v.choices.key(k); c != nil {
+	switch c := v.choices.key(k); {
+	case c == nil:
+	case v.unread() && c.yes():
+		v.note = "first read on: space"
+	default:
 		c.do()
 	}
 	return true
 }
 
 func (v *questionsView) keys() []hint {
-	if v.crowded {
+	more := hint{"space", fmt.Sprintf("more %d/%d", 1+(v.scroll+v.page-1)/max(v.page, 1), 1+(v.last+v.page-1)/max(v.page, 1))}
+	switch {
+	case v.crowded:
 		return []hint{{"esc", "no"}, {"tab", "later"}}
+	case v.unread():
+		more.does = "read on" + strings.TrimPrefix(more.does, "more")
+		return []hint{more, {"tab", "later"}, {"esc", "no"}}
 	}
-	k := []hint{{"enter", "picks"}, {"esc", "no"}, {v.o.Look.glyph("↑↓", "up/down"), "choose"}, {"tab", "later"}}
+	k := []hint{{"enter", "picks"}, {"esc", "no"}}
+	if v.compact && v.last > 0 {
+		return append(k, hint{"tab", "later"}, more)
+	}
+	k = append(k, hint{v.o.Look.glyph("↑↓", "up/down"), "choose"}, hint{"tab", "later"})
 	if v.last > 0 {
 		k = append(k, hint{"pgup/pgdn", "read all"})
 	}
@@ -124,32 +156,63 @@ func (v *questionsView) lines(w, h int) []string {
 	if len(v.open) == 0 {
 		return nil
 	}
+	box, small := v.box(w, h), v.small(w, h)
+	best := box
+	if !box.all && (small.all || box.lines == nil) {
+		best = small
+	}
+	v.compact, v.crowded = best.small, best.lines == nil
+	if v.crowded {
+		v.last = 0
+		return v.o.Look.tooSmall(w, h)
+	}
+	v.scroll, v.last, v.page = best.scroll, best.last, best.page
+	if v.compact {
+		if !slices.Equal(best.must, v.must) {
+			v.must, v.read = best.must, 0
+		}
+		v.reads()
+	}
+	return best.lines
+}
+
+// form is a way to show the first question.
+type form struct {
+	lines              []string // nil if there is no room for it
+	all                bool     // nothing is left out, and nothing to scroll
+	small              bool     // it is the compact one
+	must               []string // of the compact one: what is to be read before a yes
+	scroll, last, page int
+}
+
+// box shows it in a frame. What matters most stays where there is little room:
+// the two ends of the object, the warnings, the answers, who asks and why.
+func (v *questionsView) box(w, h int) form {
 	l, q, in := v.o.Look, v.open[0], boxInside(w)
 	var head []string
 	for _, s := range wrap(l.safe(q.Prompt.Title), in) {
 		head = append(head, l.as(strong, s))
 	}
 	head = append(head, "")
-	warnings, facts := v.warnings(q, in), v.facts(q, in)
+	warnings, facts := append([]string{""}, v.warnings(q, in)...), v.facts(q, in)
 	answers := append([]string{""}, v.choices.lines(l, in)...)
 	object := l.object(q.Prompt.Object, in)
-	// What matters most stays where there is little room: the two ends of the
-	// object, the warnings, the answers; then as many facts as fit.
 	room := h - 2 - len(head) - len(warnings) - len(answers)
-	if v.crowded = room < min(len(object), 3) || w < minQuestion; v.crowded {
-		return l.tooSmall(w, h)
+	if w < minQuestion || room < min(len(facts), 3)+min(len(object), 3) {
+		return form{}
 	}
-	facts = facts[:max(0, min(len(facts), room-min(len(object), 8)))]
+	f := form{all: room >= len(facts)+len(object)}
+	facts = facts[:max(0, min(len(facts), max(3, room-min(len(object), 8))))]
 	room -= len(facts)
-	v.page = max(1, room-2)
-	object, v.scroll, v.last = l.window(object, room, v.scroll)
+	f.page = max(1, room-2)
+	object, f.scroll, f.last = l.window(object, room, v.scroll)
 	body := slices.Concat(head, object, warnings, facts, answers)
 	heading := "Question"
 	if n := len(v.open); n > 1 {
 		heading = fmt.Sprintf("Question 1 of %d", n)
 	}
-	left := max(0, q.Deadline.Sub(v.o.Now()).Round(time.Second))
-	return l.box(heading, fmt.Sprintf("no in %d:%02d", int(left.Minutes()), int(left.Seconds())%60), body, w)
+	f.lines = l.box(heading, "no in "+v.left(), body, w)
+	return f
 }
 
 // object shows what a question is about, whole, behind a rule that no text of
@@ -188,13 +251,18 @@ func (v *questionsView) warnings(q session.Question, w int) []string {
 	if v.escaped(q) {
 		notes = append(slices.Clip(notes), "careful: it holds characters that do not show; they are written as \\ escapes")
 	}
-	out := []string{""}
+	var out []string
 	for _, n := range notes {
 		p := plain
 		if strings.HasPrefix(n, "careful") {
 			p = careful
 		}
-		for _, s := range wrap(v.o.Look.safe(n), w) {
+		// Where a line goes on it is set in: a name with blanks in it draws no
+		// line that looks like another.
+		for i, s := range wrap(v.o.Look.safe(n), w-2) {
+			if i > 0 {
+				s = "  " + s
+			}
 			out = append(out, v.o.Look.as(p, s))
 		}
 	}
@@ -206,7 +274,7 @@ func (v *questionsView) escaped(q session.Question) bool {
 	return (Look{}).safe(text) != text
 }
 
-// facts are who asks and by which rule, a line each, the most telling first.
+// facts are who asks and why, a line each, the most telling first.
 func (v *questionsView) facts(q session.Question, w int) (out []string) {
 	l := v.o.Look
 	line := func(name, text string) {
@@ -215,21 +283,42 @@ func (v *questionsView) facts(q session.Question, w int) (out []string) {
 		}
 	}
 	line("command", l.safe(q.Command))
+	line("because", l.safe(reason(q)))
 	if r := q.Prompt.Rule; r.ID != "" {
 		line("rule", l.safe(r.ID+" ("+r.Origin.String()+")"))
-		line("because", l.safe(r.Text))
 	}
 	if q.Dir != "" {
 		line("folder", l.cutLeft(v.o.folder(q.Dir), w-9))
 	}
+	line("asked by", askedBy(q))
+	line("waiting", held(q))
+	return out
+}
+
+// reason is the rule in words, if they are not among the notes.
+func reason(q session.Question) string {
+	if slices.Contains(q.Prompt.Notes, q.Prompt.Rule.Text) {
+		return ""
+	}
+	return q.Prompt.Rule.Text
+}
+
+func askedBy(q session.Question) string {
 	switch {
 	case q.Task != 0 && q.PID != 0:
-		line("asked by", fmt.Sprintf("process %d of task %d", q.PID, q.Task))
+		return fmt.Sprintf("process %d of task %d", q.PID, q.Task)
 	case q.Task != 0:
-		line("asked by", fmt.Sprintf("task %d", q.Task))
+		return fmt.Sprintf("task %d", q.Task)
 	}
-	if q.Waiting > 1 {
-		line("waiting", plural(q.Waiting, map[bool]string{true: "connection", false: "command"}[q.Kind == session.AboutHost]))
+	return ""
+}
+
+func held(q session.Question) string {
+	switch {
+	case q.Waiting < 2:
+		return ""
+	case q.Kind == session.AboutHost:
+		return plural(q.Waiting, "connection")
 	}
-	return out
+	return plural(q.Waiting, "command")
 }

@@ -261,7 +261,7 @@ func TestOnlyQuestionsTick(t *testing.T) {
 
 // Where a question has no room it cannot be allowed, but denied.
 func TestTooSmallForAQuestion(t *testing.T) {
-	for _, size := range [][2]int{{80, 6}, {20, 10}, {3, 24}, {1, 1}} {
+	for _, size := range [][2]int{{80, 4}, {23, 24}, {30, 5}, {20, 10}, {3, 24}, {1, 1}} {
 		s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
 		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
 		f.keysOf("y", "s", "a", "enter", "down", "enter")

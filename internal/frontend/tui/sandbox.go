@@ -72,7 +72,7 @@ func (v *sandboxView) lines(w, h int) []string {
 			out = append(out, " "+l.as(careful, s))
 		}
 	}
-	if st.NoNetwork != "" {
+	if st.NoNetwork != "" && tierOf(st) != policy.Airlock { // which says so itself
 		for _, s := range wrap("no network now: "+l.safe(st.NoNetwork), w-2) {
 			out = append(out, " "+s)
 		}

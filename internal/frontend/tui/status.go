@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"bawn/internal/counting"
 	"bawn/internal/policy"
 	"bawn/internal/session"
 )
@@ -191,12 +192,7 @@ func (o Options) folder(path string) string {
 	return o.Look.safe(path)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+var plural = counting.Count
 
 // shortTime is a duration in at most 6 cells.
 func shortTime(d time.Duration) string {

@@ -67,6 +67,7 @@ func (f *frame) openDialog(alone bool) *dialog {
 	return &dialog{
 		heading: "Switch sandbox to open?",
 		body:    []string{"Commands started from then on have no sandbox: all your files, all your credentials, the whole network."},
+		brief:   []string{"No sandbox for new commands: all your files, credentials, network."},
 		choices: choices{at: 1, all: []choice{
 			{"n", "keep " + st.Tier.String(), nil},
 			{"y", "switch to open", func() { f.note = setTier(f, policy.Open); f.refresh() }},
@@ -106,6 +107,7 @@ func (f *frame) cloneDialog() *dialog {
 			"This folder was cloned less than a day ago and is not trusted.",
 			"In airlock commands write here and nowhere else, and have no network. It holds for this session.",
 		},
+		brief: []string{"A new, untrusted clone. Airlock writes here alone, without network."},
 		choices: choices{at: 1, all: []choice{
 			{"n", "keep " + f.State().Tier.String(), answer(false)},
 			{"y", "use airlock", answer(true)},

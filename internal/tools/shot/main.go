@@ -7,8 +7,9 @@
 //	shot [-size 80x24] [-light] [-o FILE] [-keys SCRIPT] -- CMD [ARG…]
 //
 // The script is a list of steps, a line each: `type "TEXT"` (as a string of Go,
-// with \r for Enter and \x1b for Esc), `wait TEXT` until the screen shows it, and
-// `pause DURATION` before a key that counts only after a while.
+// with \r for Enter and \x1b for Esc), `wait TEXT` until the screen shows it,
+// `idle` until it shows the session's empty input line, and `pause DURATION`
+// before a key that counts only after a while.
 package main
 
 import (
@@ -54,7 +55,7 @@ func run() error {
 			return err
 		}
 	}
-	svg, err := shoot(exec.Command(flag.Arg(0), flag.Args()[1:]...), w, h, string(script), *light)
+	svg, _, err := shoot(exec.Command(flag.Arg(0), flag.Args()[1:]...), w, h, string(script), *light)
 	if err != nil {
 		return err
 	}
@@ -67,15 +68,18 @@ func run() error {
 
 // shoot plays the script on the command's terminal and draws what is there at
 // its end. The command is killed then.
-func shoot(cmd *exec.Cmd, w, h int, script string, light bool) (svg string, err error) {
+func shoot(cmd *exec.Cmd, w, h int, script string, light bool) (svg, text string, err error) {
 	t, err := vterm.Open(w, h)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer t.Close()
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=")
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=")
 	if err := t.Start(cmd); err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() {
 		_ = cmd.Process.Kill()
@@ -88,14 +92,14 @@ func shoot(cmd *exec.Cmd, w, h int, script string, light bool) (svg string, err 
 			continue
 		}
 		if err := step(t, line); err != nil {
-			return "", fmt.Errorf("line %d of the script, %q: %w", n, line, err)
+			return "", "", fmt.Errorf("line %d of the script, %q: %w", n, line, err)
 		}
 	}
 	theme := vterm.Dark
 	if light {
 		theme = vterm.Light
 	}
-	return t.SVG(theme), nil
+	return t.SVG(theme), t.Text(), nil
 }
 
 func step(t *vterm.Terminal, line string) error {
@@ -110,6 +114,11 @@ func step(t *vterm.Terminal, line string) error {
 	case "wait":
 		_, err := t.Wait(patience, func(s string) bool { return strings.Contains(s, arg) })
 		return err
+	case "idle":
+		_, err := t.Wait(patience, func(s string) bool {
+			return strings.Contains("\n"+strings.ReplaceAll(s, " ", "")+"\n", "\n>\n")
+		})
+		return err
 	case "pause":
 		d, err := time.ParseDuration(arg)
 		if err != nil {
@@ -118,5 +127,5 @@ func step(t *vterm.Terminal, line string) error {
 		time.Sleep(d)
 		return nil
 	}
-	return errors.New("a step is type, wait or pause")
+	return errors.New("a step is type, wait, idle or pause")
 }

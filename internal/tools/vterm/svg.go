@@ -81,15 +81,6 @@ func (th Theme) run(b *strings.Builder, text string, st uv.Style, x, y, n int) {
 	if ground != "" {
 		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", left, top, float64(n)*cellWidth, cellHeight, ground)
 	}
-	// Spaces at the ends are room, not text: some viewers drop them.
-	inner := strings.TrimLeft(text, " ")
-	left += float64(len(text)-len(inner)) * cellWidth
-	n -= len(text) - len(inner)
-	text = strings.TrimRight(inner, " ")
-	n -= len(inner) - len(text)
-	if text == "" {
-		return
-	}
 	more := ""
 	if st.Attrs&uv.AttrBold != 0 {
 		more += ` font-weight="bold"`
@@ -97,8 +88,24 @@ func (th Theme) run(b *strings.Builder, text string, st uv.Style, x, y, n int) {
 	if st.Attrs&uv.AttrFaint != 0 {
 		more += ` opacity="0.6"`
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" fill="%s"%s>%s</text>`+"\n",
-		left, top+13, float64(n)*cellWidth, ink, more, html.EscapeString(text))
+	// Two spaces or more are room, not text: viewers draw them as one, whatever
+	// xml:space says.
+	for len(text) > 0 {
+		inner := strings.TrimLeft(text, " ")
+		left += float64(len(text)-len(inner)) * cellWidth
+		word, rest, _ := strings.Cut(inner, "  ")
+		text = inner[len(word):]
+		if rest == "" {
+			word = strings.TrimRight(word, " ")
+		}
+		if word == "" {
+			return
+		}
+		cells := float64(ansi.StringWidth(word)) * cellWidth
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" fill="%s"%s>%s</text>`+"\n",
+			left, top+13, cells, ink, more, html.EscapeString(word))
+		left += cells
+	}
 }
 
 func (th Theme) hex(c color.Color, none string) string {

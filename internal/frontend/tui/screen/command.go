@@ -5,6 +5,7 @@ package screen
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,6 +105,7 @@ func (s *Screen) output(c *command) {
 		if err != nil {
 			return
 		}
+		runtime.Gosched() // a flood never waits, and would keep a processor from the keyboard for 10 ms
 	}
 }
 

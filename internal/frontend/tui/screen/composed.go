@@ -12,7 +12,24 @@ import (
 // emulator is the alternate screen of a command.
 type emulator struct {
 	vt    *vt.Emulator
-	shown []string // the lines as the terminal has them
+	shown []string // the lines as the terminal has them; nil for none
+	line  uv.Line
+	// mark is the first of the emulator's records of changed lines: when it
+	// begins new ones, it says nothing of what changed before.
+	mark **uv.LineData
+}
+
+// changed are the emulator's records of the lines that changed since the last
+// call, nil for one that did not; all says that any line may have.
+func (e *emulator) changed(rows int) (touched []*uv.LineData, all bool) {
+	touched = e.vt.Touched()
+	if e.shown == nil || len(e.shown) != rows || len(touched) < rows || &touched[0] != e.mark {
+		all = true
+	}
+	if e.mark = nil; len(touched) > 0 {
+		e.mark = &touched[0]
+	}
+	return touched, all
 }
 
 // newEmulator sends what the emulator answers to answer.
@@ -127,24 +144,33 @@ func (s *Screen) uncompose() {
 func (s *Screen) drawFrame() {
 	e := s.emu
 	s.buf = append(s.buf, "\x1b[?2026h\x1b[?25l"...)
-	line := make(uv.Line, s.scan.cols)
-	lines := make([]string, s.scan.rows)
-	for y := range lines {
-		for x := range line {
-			line[x] = uv.EmptyCell
-			if c := e.vt.CellAt(x, y); c != nil {
-				line[x] = *c
-			}
-		}
-		lines[y] = line.Render()
-		if y < len(e.shown) && e.shown[y] == lines[y] {
+	touched, all := e.changed(s.scan.rows)
+	if len(e.line) != s.scan.cols {
+		e.line = make(uv.Line, s.scan.cols)
+	}
+	if len(e.shown) != s.scan.rows {
+		e.shown = make([]string, s.scan.rows)
+	}
+	for y := range e.shown {
+		if !all && touched[y] == nil {
 			continue
 		}
+		for x := range e.line {
+			e.line[x] = uv.EmptyCell
+			if c := e.vt.CellAt(x, y); c != nil {
+				e.line[x] = *c
+			}
+		}
+		line := e.line.Render()
+		if e.shown[y] == line {
+			continue
+		}
+		e.shown[y] = line
 		s.buf = appendCUP(s.buf, y+1, 1)
 		s.buf = append(s.buf, "\x1b[m\x1b[K"...)
-		s.buf = append(s.buf, lines[y]...)
+		s.buf = append(s.buf, line...)
 	}
-	e.shown = lines
+	clear(touched)
 	s.drawFooter()
 	at := e.vt.CursorPosition()
 	s.buf = appendCUP(s.buf, at.Y+1, at.X+1)

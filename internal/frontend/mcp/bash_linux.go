@@ -125,7 +125,7 @@ func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn)
 		s.fill(r, &res)
 		return textResult(res.text(), false), res, nil
 	}
-	if c.Parks() && c.Elicits && !r.over() {
+	if c.Parks() && s.asks.forms(c) && !r.over() {
 		if open := s.asks.pending(r); len(open) > 0 {
 			if res := s.asks.park(r, name, open); res != nil {
 				return res, none, nil

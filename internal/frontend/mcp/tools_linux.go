@@ -50,7 +50,7 @@ func (s *server) describe(_ context.Context, req *protocol.Request, _ noIn) (*pr
 		return nil, SandboxResult{}, err
 	}
 	p, st := sess.Policy(), sess.State()
-	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: c.Elicits && st.Asks, ReadIn: []string{}, WriteIn: []string{}}
+	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: st.Asks && s.asks.present(), ReadIn: []string{}, WriteIn: []string{}}
 	if p.Mode() != 0 {
 		out.Mode = p.Mode().String()
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -126,7 +127,12 @@ func shorten(o *session.Output) (text string, cut bool) {
 	return fmt.Sprintf("%s\n[… %d bytes left out: bash_output with offset %d reads on …]\n%s", valid(first), from-at-head, at+head, valid(last)), true
 }
 
-func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+func valid(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
 
 // text is a result as a model reads it: the output, then what else there is to
 // know, in brackets.

@@ -79,9 +79,11 @@ func Send(w io.Writer, v any, body []byte) error {
 	if len(head) > MaxFrame || len(body) > MaxFrame {
 		return fmt.Errorf("a frame of %d bytes: at most %d can be sent", max(len(head), len(body)), MaxFrame)
 	}
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)+len(body)), uint32(len(head)))
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)), uint32(len(head)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
-	_, err = w.Write(append(append(frame, head...), body...))
+	if _, err = w.Write(append(frame, head...)); err == nil && len(body) > 0 {
+		_, err = w.Write(body)
+	}
 	return err
 }
 

@@ -306,7 +306,7 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 	if err != nil {
 		return message{Version: "2.0", ID: id, Error: err}
 	}
-	b, e := marshal(result)
+	b, e := marshalResult(result)
 	if e != nil {
 		return message{Version: "2.0", ID: id, Error: &rpcError{codeInternal, e.Error(), nil}}
 	}

@@ -85,7 +85,7 @@ func (s *server) begin(sess *session.Session, c start) (*run, error) {
 	dir := s.o.Workspace
 	if c.Dir != "" {
 		var err error
-		if dir, err = realDir(s.o.Workspace, c.Dir); err != nil {
+		if dir, err = realDir(sess.Policy(), s.o.Workspace, c.Dir); err != nil {
 			return nil, err
 		}
 	}

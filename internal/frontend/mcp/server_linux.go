@@ -61,10 +61,10 @@ type server struct {
 	end     func() error
 	failed  error
 
-	asks   asks
-	runs   runs
-	reader reader
-	seen   seen
+	asks    asks
+	runs    runs
+	readers readers
+	seen    seen
 }
 
 const instructions = `Commands and file tools run in a sandbox (bawn). What it refuses is listed in "denied", with the rule and what would lift it; do not try to get round it, tell the user. "sandbox" says what is allowed, "check" asks about one path, host or command before you try. Long output is kept: bash_output reads on.`
@@ -72,7 +72,7 @@ const instructions = `Commands and file tools run in a sandbox (bawn). What it r
 // Serve answers a client until in ends or ctx does, and ends every command that
 // it started.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	s := &server{o: o}
+	s := &server{o: o, readers: readers{room: make(chan struct{}, maxReaders)}}
 	s.asks.elsewhere = o.Elsewhere
 	srv := &protocol.Server{Name: "bawn", Version: o.Version, Instructions: instructions, Tools: s.tools(), Listed: s.warm}
 	err := srv.Serve(ctx, in, out)

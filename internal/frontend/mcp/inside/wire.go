@@ -62,6 +62,7 @@ type Answer struct {
 	Lines   int64 `json:"lines,omitempty"` // read: in the body
 	First   int64 `json:"first,omitempty"`
 	More    bool  `json:"more,omitempty"`    // there is more after the body
+	Cut     bool  `json:"cut,omitempty"`     // read: it is the beginning of one line, which is longer
 	Changed int   `json:"changed,omitempty"` // edit: places
 	Created bool  `json:"created,omitempty"` // write
 

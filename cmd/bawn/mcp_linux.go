@@ -119,7 +119,7 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	_, _ = unix.FcntlInt(uintptr(syscall.Stdout), unix.F_SETPIPE_SZ, 1<<20)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
-		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: liftServed,
+		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Search: s.config.Search(), Lift: liftServed,
 		Elsewhere: elsewhere,
 		Open: func(present func() bool) (*session.Session, func() error, error) {
 			f.present, f.unattended = present, present == nil || f.noPrompt

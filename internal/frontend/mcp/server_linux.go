@@ -35,6 +35,9 @@ type Options struct {
 	Limits func(policy.Policy) (read, write []string)
 	// TestCommand is what run_tests runs; "" looks what the workspace has.
 	TestCommand string
+	// Search is the address of a search service, of the user's settings; "" is
+	// none.
+	Search string
 	// Lift is what would change a decision, with the places of this machine.
 	Lift func(string) string
 	// Describe and Check explain the policy: as lines, and as JSON.

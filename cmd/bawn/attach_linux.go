@@ -61,7 +61,7 @@ func (f *runFlags) attach() (code int, ran bool) {
 		if f.session != "" {
 			return fail(&policy.RefusedError{What: "--session " + f.session, Why: "a session's commands run under its own policy, which " + flag + " is not", Lift: "leave out one of them"}), true
 		}
-		if id := attach.Find(folders, dir); id != "" && !f.quiet {
+		if id := attach.Find(folders, "", dir); id != "" && !f.quiet {
 			warn("%s is not the policy of session %s: this command runs beside it", flag, id)
 		}
 		return 0, false

@@ -12,11 +12,15 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
+	"bawn/internal/approval"
 	"bawn/internal/frontend/mcp"
 	worker "bawn/internal/frontend/mcp/inside"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
+	"bawn/internal/session/attach"
 )
 
 // mcpFlags are those of bawn mcp.
@@ -40,7 +44,7 @@ func (f *mcpFlags) specs() []flagSpec {
 			}
 		}
 	}
-	return append(out, flagSpec{name: "--test-command", arg: "TEXT", help: "what run_tests runs (default: what the\nworkspace's files say)", set: func(v string) error {
+	return append(out, flagSpec{name: "--session", arg: "ID|none", help: "the session that is asked what the client cannot\nask (default: the newest of the workspace); ID:\nwhatever the client can", set: f.setSession}, flagSpec{name: "--test-command", arg: "TEXT", help: "what run_tests runs (default: what the\nworkspace's files say)", set: func(v string) error {
 		f.test = v
 		return nil
 	}})
@@ -97,6 +101,10 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	if err != nil {
 		return err
 	}
+	elsewhere, err := f.elsewhere(s.workspace)
+	if err != nil {
+		return err
+	}
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
@@ -107,11 +115,14 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	// Caught, so that a client that is gone ends the server in order; ignored
 	// would be ignored by the commands too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// Fewer turns for a long result; without it, as it was.
+	_, _ = unix.FcntlInt(uintptr(syscall.Stdout), unix.F_SETPIPE_SZ, 1<<20)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
-		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Lift: liftServed,
-		Open: func(unattended bool) (*session.Session, func() error, error) {
-			f.unattended = unattended || f.noPrompt
+		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Search: s.config.Search(), Lift: liftServed,
+		Elsewhere: elsewhere,
+		Open: func(present func() bool) (*session.Session, func() error, error) {
+			f.present, f.unattended = present, present == nil || f.noPrompt
 			one, err := f.newSession(f.notice)
 			if err != nil {
 				return nil, nil, err
@@ -143,10 +154,30 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	})
 }
 
+// elsewhere is the session of the user's in which questions are asked that the
+// client cannot show: the newest of the workspace, or the one of --session. What
+// runs, runs here.
+func (f *mcpFlags) elsewhere(workspace string) (*mcp.Elsewhere, error) {
+	if f.session == "none" || !f.mayAsk() {
+		return nil, nil
+	}
+	folders := socketFolders()
+	if f.session != "" && attach.Find(folders, f.session, workspace) == "" {
+		return nil, &policy.RefusedError{What: "--session " + f.session, Why: fmt.Sprintf("there is none with this id whose workspace holds %q", workspace), Lift: "leave it out: the newest of the workspace is asked"}
+	}
+	return &mcp.Elsewhere{
+		Always: f.session != "",
+		Open:   func() bool { return attach.Find(folders, f.session, workspace) != "" },
+		Ask: func(ctx context.Context, q session.Question) (approval.Answer, error) {
+			return attach.Ask(ctx, folders, f.session, attach.Question{Dir: workspace, Foreign: session.Foreign{Prompt: q.Prompt, Command: q.Command, Dir: q.Dir}})
+		},
+	}, nil
+}
+
 // liftServed is lift for an agent's user, who has no terminal here.
 func liftServed(text string) string {
 	return lift(strings.ReplaceAll(text, policy.LiftByAsking,
-		"an allow rule in [permissions] of "+policy.UserFile+", or a client that can ask a person (elicitation), without --no-prompt"))
+		"an allow rule in [permissions] of "+policy.UserFile+", or somebody to ask, without --no-prompt: a session of this folder (run bawn there), or a client that can ask a person (elicitation)"))
 }
 
 // addedDirs are the folders of --add-dir, by their real paths.
@@ -184,7 +215,8 @@ func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) 
 		}
 		one := f.runFlags
 		one.command = session.Command{Text: object, IsText: true}
-		out, prog := one.decide(one.commandFacts(s.config, p, !f.unattended && f.mayAsk(), !f.unattended && f.mayAsk()))
+		asks := !f.unattended && f.mayAsk() && (f.present == nil || f.present())
+		out, prog := one.decide(one.commandFacts(s.config, p, asks, asks))
 		if prog != nil {
 			prog.close()
 		}

@@ -39,6 +39,7 @@ type runFlags struct {
 	staged      string                       // the id under which the run's changes are kept apart
 	begun       time.Time                    // when this process began to look at a staged run
 	unattended  bool                         // of a session: there is nobody to ask
+	present     func() bool                  // of a session: somebody can be asked now; nil is always
 	plain       bool                         // of a session: lines of text
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given
@@ -91,13 +92,7 @@ func (f *runFlags) specs() []flagSpec {
 		}},
 		flagSpec{name: "--no-egress", help: "no way to the network, not even to allowed hosts", on: func() { f.noEgress = true }},
 		flagSpec{name: "--stage", help: "keep what is written out of the workspace until\n'bawn keep' brings it there", on: func() { f.stage, f.begun = true, time.Now() }},
-		flagSpec{name: "--session", arg: "ID|none", help: "the session to run it in (default: the newest\nwhose workspace holds the folder)", set: func(v string) error {
-			f.session = v
-			if v == "" {
-				return errors.New("the session's id is empty")
-			}
-			return nil
-		}},
+		flagSpec{name: "--session", arg: "ID|none", help: "the session to run it in (default: the newest\nwhose workspace holds the folder)", set: f.setSession},
 		flagSpec{name: "--allow-weaker", help: "where no sandbox can be made, use Landlock alone", on: func() { f.allowWeaker = true }},
 		flagSpec{name: "--no-terminal", help: "ask in a session alone, never on this terminal", on: func() { f.noTerminal = true }},
 		flagSpec{name: "--no-prompt", help: "never ask: what would be a question is denied", on: func() { f.noPrompt = true }},
@@ -109,6 +104,14 @@ func (f *runFlags) specs() []flagSpec {
 		}},
 		flagSpec{name: "-q", help: "no notices, only errors", on: func() { f.quiet = true }},
 	)
+}
+
+func (f *runFlags) setSession(v string) error {
+	f.session = v
+	if v == "" {
+		return errors.New("the session's id is empty")
+	}
+	return nil
 }
 
 // sessionSpecs are the flags of a session.

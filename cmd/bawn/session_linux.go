@@ -73,7 +73,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 			p, host, err := one.settleTier(t, c, guard)
 			return p.WithTierLift(s.tierLift()), host, err
 		},
-		Agent: f.dress, NoAsk: f.unattended,
+		Agent: f.dress, NoAsk: f.unattended, Present: f.present,
 		Decide: func(c session.Command, a session.Asking) session.Outcome {
 			facts := f.commandFacts(s.config, a.Policy, a.CanAsk, a.CanAsk)
 			facts.Dir, facts.Agent, facts.Permissions.Mode = a.Dir, a.Agent, a.Mode

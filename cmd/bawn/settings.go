@@ -73,6 +73,14 @@ func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
 	return session.Settle(s.config, s.request(guard), headless)
 }
 
+// decisions is settle for who asks the policy and starts nothing.
+func (s *settings) decisions() (policy.Policy, error) {
+	r := s.request(guardWorks())
+	r.Decisions = true
+	p, _, err := session.Settle(s.config, r, headless)
+	return p, err
+}
+
 // settleTier makes the policy of one command of a session, by which a package
 // install has its profile.
 func (s *settings) settleTier(t policy.Tier, c session.Command, guard bool) (policy.Policy, sandbox.Host, error) {

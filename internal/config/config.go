@@ -216,6 +216,14 @@ func (c Config) Guard() bool { return c.value(keyGuard).Text != "off" }
 // Launcher is auto, native or bwrap.
 func (c Config) Launcher() string { return c.value(keyLauncher).Text }
 
+// Search is the address of the search service, "" for none.
+func (c Config) Search() string {
+	if at := c.value(keySearch).Text; at != "none" {
+		return at
+	}
+	return ""
+}
+
 // StrictPrecheck reports whether absolute paths outside the writable ones are
 // refused by the command's text (SPEC C2).
 func (c Config) StrictPrecheck() bool { return c.value(keyPrecheck).Text != "default" }

@@ -9,6 +9,7 @@ const (
 	Bool     Kind = iota // true or false
 	Word                 // one of Key.Words
 	Proxy                // env, none, or http://[user:password@]host:port
+	Address              // none, or an http or https address
 	Folders              // list of folders: absolute, ~/…, or in the project's file relative to the project
 	Places               // list of files and folders: absolute, ~/…, or relative to the workspace
 	Hosts                // list of host rules
@@ -20,7 +21,7 @@ const (
 )
 
 // single reports whether one value is set, not a list.
-func (k Kind) single() bool { return k <= Proxy }
+func (k Kind) single() bool { return k <= Address }
 
 // Effect is which way a key moves the boundary.
 type Effect uint8
@@ -89,6 +90,7 @@ const (
 	keyPrecheck
 	keyInstall
 	keyPresets
+	keySearch
 	keyProxy
 	keyUpstream
 	keyMode
@@ -162,6 +164,8 @@ var keys = [numKeys]Key{
 		"Whether package installs get their narrower profile: always (`on`), never in guarded (`off`), or unless a file written by hand sets `allowed_paths` or `allowed_domains` (`auto`)."},
 	keyPresets: {"sandbox", "presets", Bool, []string{"false", "true"}, "true", "F4", "BAWN_PRESETS", Ordered, Project, `false`,
 		"Whether `bawn wrap` gives an agent that it knows what that agent keeps for itself: its own settings, state, credentials and hosts (`bawn wrap --print-preset AGENT`)."},
+	keySearch: {"sandbox", "search", Address, nil, "none", "N8", "", Steers, NotProject, `"https://search.example.com/search"`,
+		"Where `bawn mcp`'s `web_search` asks: a service that answers `?q=…&format=json` as SearXNG does, or `none`. Its host must be allowed like any other."},
 	keyProxy: {"sandbox.proxy", "enabled", Bool, []string{"false", "true"}, "true", "N9", "BAWN_PROXY", Ordered, Project, `false`,
 		"Whether guarded commands have a way out at all."},
 	keyUpstream: {"sandbox.proxy", "upstream", Proxy, nil, "env", "N12", "BAWN_UPSTREAM", Steers, NotProject, `"http://proxy.example:3128"`,

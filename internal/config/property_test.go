@@ -13,6 +13,7 @@ import (
 
 // pool are entries for lists, chosen so that they meet each other.
 var pool = map[Kind][]string{
+	Address:  {"none", "https://s.test/search"},
 	Proxy:    {"env", "none", "http://p.test:3128"},
 	Folders:  {"/srv", "/srv/a", "/srv/ab", "/workspace/x", "~/y", "/"},
 	Places:   {".husky", "deploy", "/workspace/.git/hooks", "/etc/ssl", "a/b", "~/z"},

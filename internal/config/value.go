@@ -72,6 +72,8 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 		err = checkWord(k, text)
 	case Proxy:
 		err = checkProxy(text)
+	case Address:
+		err = checkAddress(text)
 	case Folders, Places:
 		if k == &keys[keyUnprotect] && isNameID(text) {
 			break
@@ -127,6 +129,23 @@ func didYouMean(word string, known []string) string {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""
+}
+
+// checkAddress takes an address that parameters can be added to.
+func checkAddress(text string) error {
+	if text == "none" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return errors.New("this must be none, or an address as https://host/path")
+	case u.User != nil:
+		return errors.New("an address with a name or password in it is not taken")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
+		return errors.New("leave out what follows ? or #: bawn adds the query")
+	}
+	return nil
 }
 
 // checkProxy never repeats the text: it may hold a password.

@@ -115,8 +115,11 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	}
 	in.settings(&c, append(slices.Clip(r.Settings), kept(c, r)...))
 	c.Hidden = in.dropAbsent(c)
-	in.system(&c)
-	in.copies(c.Homes)
+	in.runUser(&c)
+	if !r.Decisions {
+		in.system()
+		in.copies(c.Homes)
+	}
 	return c, in.host, nil
 }
 

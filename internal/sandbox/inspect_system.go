@@ -17,13 +17,9 @@ import (
 
 // system gathers what does not depend on the policy's paths: the kernel's
 // folders, /run, the resolver file and the host's sockets.
-func (in *inspector) system(c *policy.Config) {
+func (in *inspector) system() {
 	for _, d := range []string{"/tmp", "/var/tmp", "/run"} {
 		in.kind(d)
-	}
-	// A runtime folder is made only where the system would make it.
-	if dir := "/run/user/" + strconv.Itoa(os.Getuid()); in.getenv("XDG_RUNTIME_DIR") == dir {
-		in.host.RunUser, c.RunUser = dir, dir
 	}
 	in.host.ResolvConf = in.systemFile("/etc/resolv.conf")
 	in.host.HostsFile = in.systemFile("/etc/hosts")
@@ -42,6 +38,13 @@ func (in *inspector) system(c *policy.Config) {
 		}
 	}
 	in.sockets()
+}
+
+// runUser is the runtime folder: it is made only where the system would make it.
+func (in *inspector) runUser(c *policy.Config) {
+	if dir := "/run/user/" + strconv.Itoa(os.Getuid()); in.getenv("XDG_RUNTIME_DIR") == dir {
+		in.host.RunUser, c.RunUser = dir, dir
+	}
 }
 
 // systemFile is the file that a name in /etc is or leads to: one that exists,

@@ -138,8 +138,8 @@ func setenv(env, set []string) []string {
 
 func getenv(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return v
+		if e := env[i]; len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
+			return e[len(name)+1:]
 		}
 	}
 	return ""

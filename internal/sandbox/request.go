@@ -51,6 +51,10 @@ type Request struct {
 	// policy.InstallProfile needs to know.
 	Profile policy.Profile
 	Install policy.Install
+
+	// Decisions: the policy is asked, and nothing is started. The Host lacks
+	// what only a file system is made from.
+	Decisions bool
 }
 
 // Preset opens what a coding agent keeps for itself: its own credentials (the

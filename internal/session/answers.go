@@ -71,6 +71,7 @@ func (q *questions) take(ctx context.Context, one *question, answer approval.Ans
 		what = "it"
 	}
 	d := q.answered(answer.Scope, what)
+	one.answer = answer
 	offer := one.kind == AboutOutside || one.kind == AboutAgain // nothing waits for those
 	switch {
 	case answer.Scope == approval.No && answer.Given:
@@ -177,6 +178,7 @@ func (q *questions) denyAll() {
 			d = q.answered(approval.No, one.connect.Host.String())
 			q.settled[one.connect] = d
 		}
+		one.answer = approval.Answer{Given: true, Reason: "the answer was no"}
 		q.finish(one, d)
 	}
 	_ = q.no()

@@ -59,6 +59,7 @@ type questions struct {
 	turn   chan struct{} // holds a token for each question that may be shown
 
 	mu      sync.Mutex
+	others  int // questions of other processes so far
 	last    int // the highest id
 	open    map[subject]*question
 	settled map[policy.Connect]policy.Decision // answers that last
@@ -95,8 +96,9 @@ type question struct {
 	asked    policy.Decision
 	deadline time.Time
 	waiting  int
-	then     func() // done when the answer is yes, of what nobody waits for
-	answered bool   // its end is on the way
+	then     func()          // done when the answer is yes, of what nobody waits for
+	answered bool            // its end is on the way
+	answer   approval.Answer // with which it ended, if a person gave one
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when decided is set
 	over     bool          // it is
@@ -315,7 +317,7 @@ func (q *questions) conclude(ctx context.Context, one *question, answer approval
 		return
 	}
 	line := ""
-	if err == nil && answer.Scope == approval.Always {
+	if err == nil && answer.Scope == approval.Always && one.kind == AboutHost {
 		if err := q.save(one.keeps.String()); err != nil { // the yes holds as long as it can
 			line = fmt.Sprintf("%v; %s is allowed in this %s only", err, one.keeps, q.lasting)
 		}

@@ -385,7 +385,7 @@ func (t *task) end(code int, reason string) {
 		if reason != "" {
 			ev = sandbox.Event{Kind: sandbox.EventFailed, Code: code, Reason: reason}
 		}
-		var end Ended
+		end := Ended{Refused: t.refuse}
 		end.Denials, end.More = t.denied.list()
 		for _, e := range t.names.watched {
 			end.Written = append(end.Written, e.Path)

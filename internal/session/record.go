@@ -61,6 +61,7 @@ func (t *task) decided(d policy.Decision) (reason string) {
 		return fmt.Sprint("not run: ", err)
 	}
 	if d.Verdict != policy.Allow {
+		t.refuse = d.Rule
 		return said(d)
 	}
 	return ""

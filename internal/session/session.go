@@ -57,6 +57,9 @@ type Setup struct {
 	// SaveTier keeps the tier for the next session and says where; "" is
 	// nowhere, because the workspace is not trusted.
 	SaveTier func(policy.Tier) (where string, err error)
+	// Present reports whether a person can be asked now; nil is always. Without
+	// one commands are decided about as with NoAsk.
+	Present func() bool
 	// SaveAllowed and SaveDenied keep a host in the user's settings.
 	SaveAllowed, SaveDenied func(rule string) error
 	// FreshClone: airlock is to be suggested; Suggested notes the answer.
@@ -344,6 +347,11 @@ func (s *Session) Answer(id int, scope approval.Scope) bool {
 	}
 	s.watchers.tell()
 	return true
+}
+
+// canAsk reports whether a command that starts now has somebody to ask.
+func (s *Session) canAsk() bool {
+	return s.ask != nil && (s.setup.Present == nil || s.setup.Present())
 }
 
 // Withdraw ends a question that no person can be shown any more, or that was

@@ -58,6 +58,7 @@ const (
 	AboutCommand                         // a command that a rule wants asked about
 	AboutOutside                         // run this one command outside the sandbox
 	AboutAgain                           // run the command again, now that its host is allowed
+	AboutOther                           // another process of the user's asks: see Put
 )
 
 // Task is one command of a session.

@@ -53,6 +53,10 @@ type Ended struct {
 	Denials []Denial
 	More    int      // denials that are only counted
 	Written []string // names that run code outside later
+	// Refused is the rule, with its lift, by which nothing ran; the zero value
+	// where something did, or could not for another reason. It is told in this
+	// process alone: to others the reason says it.
+	Refused policy.Rule
 }
 
 // task is one command of a session. info is guarded by the session's mu.
@@ -67,6 +71,7 @@ type task struct {
 	over   bool     // it runs no more, and has info.Code; guarded by the session's mu
 	denied denials
 	missed unreached
+	refuse policy.Rule   // by which it does not run
 	shown  func()        // when the sandbox stands; nil is nothing
 	policy policy.Policy // under which it runs
 	ctx    context.Context
@@ -178,7 +183,7 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 		// What another command asks for can do no more than that one. Where
 		// nobody is there the mode does not count: the agent could run it itself,
 		// in its own sandbox, which is as wide or wider.
-		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.ask != nil, Agent: c.Web || c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0})
+		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.canAsk(), Agent: c.Web || c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0})
 		t.end(code, reason)
 	})
 	s.watchers.tell()

@@ -56,6 +56,8 @@ func typeName(k config.Key) string {
 		return "one of " + strings.Join(out, ", ")
 	case config.Proxy:
 		return "`\"env\"`, `\"none\"` or a URL"
+	case config.Address:
+		return "`\"none\"` or an address"
 	case config.Folders:
 		return "list of folders"
 	case config.Places:
@@ -169,6 +171,9 @@ func property(k config.Key) object {
 		p = object{"type": "string", "enum": k.Words, "default": k.Default}
 	case config.Proxy:
 		p = text(proxyPattern)
+		p["default"] = k.Default
+	case config.Address:
+		p = text(`^(none|https?://[^/?#@]+(/[^?#]*)?)$`)
 		p["default"] = k.Default
 	case config.Folders, config.Places:
 		p = list(text(pathPattern))

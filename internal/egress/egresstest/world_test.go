@@ -13,6 +13,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -207,6 +208,19 @@ func (w *world) web() http.Handler {
 	mux.HandleFunc("/ws", websocketEcho)
 	mux.HandleFunc("/go", func(rw http.ResponseWriter, r *http.Request) {
 		http.Redirect(rw, r, r.URL.Query().Get("to"), http.StatusFound)
+	})
+	mux.HandleFunc("/search", func(rw http.ResponseWriter, r *http.Request) {
+		if r.FormValue("format") != "json" || r.FormValue("q") == "form" {
+			rw.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(rw, "<p>a form</p>")
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(rw).Encode(map[string]any{"query": r.FormValue("q"), "results": []map[string]any{
+			{"title": "One\n about " + r.FormValue("q"), "url": "https://one.example/x", "content": "first \x1b[31mred"},
+			{"title": "Bad", "url": "javascript:alert(1)", "content": "none"},
+			{"title": "Two", "url": "https://two.example/", "content": ""},
+		}})
 	})
 	mux.HandleFunc("/page", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")

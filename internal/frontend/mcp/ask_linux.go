@@ -31,6 +31,21 @@ type asks struct {
 	closed bool
 	stop   context.CancelFunc
 	work   sync.WaitGroup
+
+	elsewhere *Elsewhere // never changed
+}
+
+// forms reports whether a client is who is asked.
+func (a *asks) forms(c protocol.Client) bool {
+	return c.Elicits && (a.elsewhere == nil || !a.elsewhere.Always)
+}
+
+// present reports whether somebody can be asked now.
+func (a *asks) present() bool {
+	a.mu.Lock()
+	c := a.client
+	a.mu.Unlock()
+	return a.forms(c) || a.elsewhere != nil && a.elsewhere.Open()
 }
 
 // parked is a call that waits for the client to come back with answers.
@@ -94,6 +109,13 @@ func (a *asks) look(ctx context.Context, s *session.Session) {
 			continue
 		}
 		switch {
+		case !a.forms(a.client) && a.elsewhere != nil:
+			one, cancel := context.WithDeadline(ctx, q.Deadline)
+			a.shown[q.ID] = cancel
+			a.work.Go(func() {
+				defer cancel()
+				a.askElsewhere(one, s, q)
+			})
 		case !a.client.Elicits:
 			s.Withdraw(q.ID, "the client cannot ask a person")
 		case a.client.Parks():
@@ -127,6 +149,21 @@ func (a *asks) look(ctx context.Context, s *session.Session) {
 			cancel()
 			delete(a.shown, id)
 		}
+	}
+}
+
+// askElsewhere puts a question to the user's session. What a person says there
+// counts as far as the question offers it.
+func (a *asks) askElsewhere(ctx context.Context, s *session.Session, q session.Question) {
+	said, err := a.elsewhere.Ask(ctx, q)
+	switch {
+	case err != nil && ctx.Err() != nil: // the question is over; the session sees to its time
+	case err != nil:
+		s.Withdraw(q.ID, err.Error())
+	case !said.Given:
+		s.Withdraw(q.ID, orElse(said.Reason, "the question was dismissed"))
+	case !s.Answer(q.ID, said.Scope):
+		s.Withdraw(q.ID, "the question was dismissed")
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *server) begin(sess *session.Session, c start) (*run, error) {
 	dir := s.o.Workspace
 	if c.Dir != "" {
 		var err error
-		if dir, err = realDir(s.o.Workspace, c.Dir); err != nil {
+		if dir, err = realDir(sess.Policy(), s.o.Workspace, c.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn)
 		s.fill(r, &res)
 		return textResult(res.text(), false), res, nil
 	}
-	if c.Parks() && c.Elicits && !r.over() {
+	if c.Parks() && s.asks.forms(c) && !r.over() {
 		if open := s.asks.pending(r); len(open) > 0 {
 			if res := s.asks.park(r, name, open); res != nil {
 				return res, none, nil

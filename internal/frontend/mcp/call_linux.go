@@ -41,7 +41,7 @@ func call[Out any](ctx context.Context, s *server, req *protocol.Request,
 // is a question: the run goes on, parked.
 func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Client, r *run, name string) (*protocol.Result, error) {
 	var changes <-chan struct{}
-	if c.Parks() && c.Elicits {
+	if c.Parks() && s.asks.forms(c) {
 		tokens, stop := r.sess.Changes()
 		defer stop()
 		changes = tokens

@@ -75,6 +75,18 @@ func (s *server) webFetch(ctx context.Context, req *protocol.Request, in fetchIn
 	return s.page(ctx, req, in, true)
 }
 
+// noNetwork is the denial of every address, where there is no network.
+func (s *server) noNetwork(p policy.Policy, at string) (d Denied, off bool) {
+	if !p.Sandboxed() || p.HasNetwork() {
+		return d, false
+	}
+	rule := p.NoNetwork()
+	if p.Tier() == policy.Airlock {
+		rule.Lift = "in a session, Alt+S switches the tier; here, start bawn mcp with --tier guarded"
+	}
+	return s.deniedBy("connect", at, rule), true
+}
+
 func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, web bool) (*protocol.Result, FetchResult, error) {
 	if err := in.check(); err != nil {
 		return nil, FetchResult{}, err
@@ -83,12 +95,8 @@ func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, we
 	if err != nil {
 		return nil, FetchResult{}, err
 	}
-	if p := sess.Policy(); p.Sandboxed() && !p.HasNetwork() {
-		rule := p.NoNetwork()
-		if p.Tier() == policy.Airlock {
-			rule.Lift = "in a session, Alt+S switches the tier; here, start bawn mcp with --tier guarded"
-		}
-		out := FetchResult{URL: in.URL, Denied: []Denied{s.deniedBy("connect", in.URL, rule)}}
+	if d, off := s.noNetwork(sess.Policy(), in.URL); off {
+		out := FetchResult{URL: in.URL, Denied: []Denied{d}}
 		return textResult(deniedText(out.Denied), true), out, nil
 	}
 	name := "fetch"

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"bawn/internal/frontend/mcp/inside"
 	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
+	"bawn/internal/sandbox"
 	"bawn/internal/session"
 )
 
@@ -109,63 +108,6 @@ func answer(r *run) (a inside.Answer, body []byte, err error) {
 	return a, nil, err
 }
 
-// reader is the process that reads files: one in the session, since to start a
-// sandbox for each takes longer than to read.
-type reader struct {
-	mu      sync.Mutex
-	run     *run
-	in, out *os.File
-}
-
-func (rd *reader) stop() {
-	if rd.run != nil {
-		rd.in.Close()
-		rd.run.kill()
-		<-rd.run.done
-		rd.out.Close()
-		rd.run = nil
-	}
-}
-
-// ask sends one request and waits for the answer.
-func (s *server) ask(ctx context.Context, sess *session.Session, r inside.Request) (a inside.Answer, body []byte, err error) {
-	rd := &s.reader
-	rd.mu.Lock()
-	defer rd.mu.Unlock()
-	if rd.run != nil && rd.run.over() {
-		rd.stop()
-	}
-	if rd.run == nil {
-		one, err := s.start(sess, start{
-			Start: session.Start{Args: s.self(sess), As: []string{"read_file"}, Dir: s.o.Workspace}, name: "read_file", stderr: s.o.Program, typed: true, pipe: &rd.out,
-		})
-		if err != nil {
-			return a, nil, err
-		}
-		rd.run, rd.in = one, one.stdin
-		if raw, err := rd.out.SyscallConn(); err == nil { // fewer turns; without it, as it was
-			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
-		}
-	}
-	// An answer that nobody waits for would be taken for the next one's.
-	stop := context.AfterFunc(ctx, rd.run.kill)
-	err = inside.Send(rd.in, r, nil)
-	if err == nil {
-		body, err = inside.Receive(rd.out, &a)
-	}
-	if !stop() || err != nil {
-		one := rd.run
-		rd.stop()
-		switch {
-		case ctx.Err() != nil:
-			err = ctx.Err()
-		case one.reason != "":
-			err = errors.New(one.reason)
-		}
-	}
-	return a, body, err
-}
-
 type readIn struct {
 	Path   string `json:"path" jsonschema:"absolute, or relative to the workspace"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"the first line, from 1"`
@@ -201,7 +143,10 @@ func (s *server) readFile(ctx context.Context, req *protocol.Request, in readIn)
 	s.seen.note(a.Version, path, a.Real)
 	out := FileResult{Path: a.Real, FirstLine: a.First, Lines: a.Lines, Size: a.Version.Size, Truncated: a.More, Denied: []Denied{}}
 	res := textResult(valid(body), false)
-	if a.More {
+	switch {
+	case a.Cut:
+		res.Text = append(res.Text, fmt.Sprintf("[line %d has more than the %d bytes that are read at once: the rest of it with bash, the lines after it with offset %d]", a.First, maxRead, a.First+1))
+	case a.More:
 		res.Text = append(res.Text, fmt.Sprintf("[there is more: read on with offset %d]", a.First+a.Lines))
 	}
 	return res, out, nil
@@ -314,14 +259,23 @@ func cleaned(real, asked string) string {
 	return filepath.Clean(real)
 }
 
-// realDir is a working folder with its links resolved.
-func realDir(ws, dir string) (string, error) {
-	if dir = home(dir); !filepath.IsAbs(dir) {
+// realDir is a working folder with its links resolved. What it leads to in a
+// hidden place is told in the same words whether it is there or not.
+func realDir(p policy.Policy, ws, asked string) (string, error) {
+	dir := home(asked)
+	if !filepath.IsAbs(dir) {
 		dir = ws + "/" + dir
 	}
+	seen := func(path string) bool {
+		real, err := sandbox.RealPath(path)
+		return err == nil && p.Decide(policy.Read{Path: real}).Verdict == policy.Allow
+	}
 	real, err := filepath.EvalSymlinks(dir)
+	if !seen(filepath.Clean(dir)) || err == nil && !seen(real) {
+		return "", fmt.Errorf("workdir %q: commands cannot look into that place", asked)
+	}
 	if err != nil {
-		return "", fmt.Errorf("workdir %q: %w", strings.TrimPrefix(dir, ws+"/"), err)
+		return "", fmt.Errorf("workdir %q: %w", asked, err)
 	}
 	return real, nil
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +28,7 @@ type Denied struct {
 type RunResult struct {
 	RunID      string   `json:"run_id"`
 	Running    bool     `json:"running"`
-	ExitCode   int      `json:"exit_code"`
+	ExitCode   *int     `json:"exit_code,omitempty"` // not while it runs
 	Signal     string   `json:"signal,omitempty"`
 	Stdout     string   `json:"stdout"`
 	Stderr     string   `json:"stderr"`
@@ -81,14 +82,20 @@ func (s *server) deniedBy(kind, target string, r policy.Rule) Denied {
 
 // ended is the result of a run that has ended.
 func (s *server) ended(r *run) RunResult {
-	res := RunResult{RunID: r.id, ExitCode: r.code, Reason: policy.Escape(s.lift(r.reason)), TimedOut: r.late.Load(), DurationMS: r.took.Milliseconds(), Denied: s.denied(r.denied)}
+	res := RunResult{RunID: r.id, ExitCode: &r.code, Reason: policy.Escape(s.lift(r.reason)), TimedOut: r.late.Load(), DurationMS: r.took.Milliseconds(), Denied: s.denied(r.denied)}
 	// A shell's way to say it, which an exit code of the command's own may be too.
 	if n := r.code - 128; n > 0 && n < 65 && r.reason == "" {
 		res.Signal = unix.SignalName(unix.Signal(n))
 	}
-	if why, refused := strings.CutPrefix(res.Reason, "not run: "); refused {
-		rule, way, _ := strings.Cut(why, "; ")
-		res.Denied = append(res.Denied, Denied{"run", policy.Escape(r.name), rule, orElse(way, noWay)})
+	if rule := r.refused; rule.ID != "" {
+		if rule.Lift == "" && strings.HasPrefix(rule.ID, "permission:") && !strings.HasPrefix(rule.ID, "permission:deny:") { // the question was not answered
+			rule.Lift = policy.LiftByAsking
+		}
+		one := s.deniedBy("run", r.name, rule)
+		res.Denied = append(res.Denied, one)
+		if rule.Lift != "" && !strings.Contains(res.Reason, one.Hint) {
+			res.Reason += "; " + one.Hint
+		}
 	}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = shorten(r.out)
@@ -120,7 +127,12 @@ func shorten(o *session.Output) (text string, cut bool) {
 	return fmt.Sprintf("%s\n[… %d bytes left out: bash_output with offset %d reads on …]\n%s", valid(first), from-at-head, at+head, valid(last)), true
 }
 
-func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+func valid(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
 
 // text is a result as a model reads it: the output, then what else there is to
 // know, in brackets.
@@ -145,9 +157,9 @@ func (r RunResult) text() string {
 	case r.TimedOut:
 		fmt.Fprintf(&b, "[ended after %d ms: its time was over; a longer timeout_ms, or background]\n", r.DurationMS)
 	case r.Signal != "":
-		fmt.Fprintf(&b, "[exit code %d: %s]\n", r.ExitCode, r.Signal)
-	case r.ExitCode != 0:
-		fmt.Fprintf(&b, "[exit code %d]\n", r.ExitCode)
+		fmt.Fprintf(&b, "[exit code %d: %s]\n", *r.ExitCode, r.Signal)
+	case r.ExitCode != nil && *r.ExitCode != 0:
+		fmt.Fprintf(&b, "[exit code %d]\n", *r.ExitCode)
 	case b.Len() == 0:
 		b.WriteString("[no output]\n")
 	}

@@ -45,6 +45,7 @@ type run struct {
 	code    int
 	reason  string
 	denied  []session.Denial
+	refused policy.Rule // by which nothing ran
 	took    time.Duration
 	late    atomic.Bool // it was ended for its time
 	mu      sync.Mutex
@@ -269,7 +270,7 @@ func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
 				}()
 			case sandbox.EventExited, sandbox.EventFailed:
 				closeFiles()
-				go r.end(ev, end.Denials, sources)
+				go r.end(ev, end, sources)
 			}
 		},
 	})
@@ -308,7 +309,7 @@ func (r *run) copy(s source) {
 }
 
 // end is the last that happens to a run.
-func (r *run) end(ev sandbox.Event, denied []session.Denial, sources []source) {
+func (r *run) end(ev sandbox.Event, came session.Ended, sources []source) {
 	r.took = time.Since(r.begun) - time.Duration(r.waited.Load())
 	for _, s := range sources {
 		// What left the sandbox's session may hold a pipe; nothing else can.
@@ -321,7 +322,7 @@ func (r *run) end(ev sandbox.Event, denied []session.Denial, sources []source) {
 		r.stdin = nil
 	}
 	r.mu.Unlock()
-	r.code, r.denied = ev.Code, denied
+	r.code, r.denied, r.refused = ev.Code, came.Denials, came.Refused
 	if ev.Kind == sandbox.EventFailed {
 		r.reason = ev.Reason
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"bawn/internal/approval"
 	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
 	"bawn/internal/session"
@@ -18,9 +19,12 @@ import (
 type Options struct {
 	Workspace string // real
 	Version   string // of the program
-	// Open makes the session, when the first call needs it; unattended means
-	// that the client cannot ask a person.
-	Open func(unattended bool) (*session.Session, func() error, error)
+	// Open makes the session, when the first call needs it; present reports
+	// whether a person can be asked now. nil means never.
+	Open func(present func() bool) (*session.Session, func() error, error)
+	// Elsewhere is the user's session, on whose screen questions can be asked;
+	// nil is none, ever. It is looked for at each question.
+	Elsewhere *Elsewhere
 	// Program is this program, open for reading; it does the work of the file
 	// tools, inside.
 	Program *os.File
@@ -31,11 +35,24 @@ type Options struct {
 	Limits func(policy.Policy) (read, write []string)
 	// TestCommand is what run_tests runs; "" looks what the workspace has.
 	TestCommand string
+	// Search is the address of a search service, of the user's settings; "" is
+	// none.
+	Search string
 	// Lift is what would change a decision, with the places of this machine.
 	Lift func(string) string
 	// Describe and Check explain the policy: as lines, and as JSON.
 	Describe func(policy.Policy) (text string, report any)
 	Check    func(p policy.Policy, action, object string) (text string, report any, err error)
+}
+
+// Elsewhere is another session of the user's, as far as questions go.
+type Elsewhere struct {
+	// Always: it is asked even where the client can show forms.
+	Always bool
+	// Open reports whether there is one now.
+	Open func() bool
+	// Ask waits for what its person says. An error says why nobody did.
+	Ask func(context.Context, session.Question) (approval.Answer, error)
 }
 
 // server is one client's.
@@ -47,10 +64,10 @@ type server struct {
 	end     func() error
 	failed  error
 
-	asks   asks
-	runs   runs
-	reader reader
-	seen   seen
+	asks    asks
+	runs    runs
+	readers readers
+	seen    seen
 }
 
 const instructions = `Commands and file tools run in a sandbox (bawn). What it refuses is listed in "denied", with the rule and what would lift it; do not try to get round it, tell the user. "sandbox" says what is allowed, "check" asks about one path, host or command before you try. Long output is kept: bash_output reads on.`
@@ -58,7 +75,8 @@ const instructions = `Commands and file tools run in a sandbox (bawn). What it r
 // Serve answers a client until in ends or ctx does, and ends every command that
 // it started.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	s := &server{o: o}
+	s := &server{o: o, readers: readers{room: make(chan struct{}, maxReaders)}}
+	s.asks.elsewhere = o.Elsewhere
 	srv := &protocol.Server{Name: "bawn", Version: o.Version, Instructions: instructions, Tools: s.tools(), Listed: s.warm}
 	err := srv.Serve(ctx, in, out)
 	if e := s.close(); e != nil && err == nil {
@@ -84,7 +102,11 @@ func (s *server) session(c protocol.Client) (*session.Session, error) {
 	if s.sess != nil || s.failed != nil {
 		return s.sess, s.failed
 	}
-	if s.sess, s.end, s.failed = s.o.Open(!c.Elicits); s.failed == nil {
+	var present func() bool
+	if c.Elicits || s.o.Elsewhere != nil {
+		present = s.asks.present
+	}
+	if s.sess, s.end, s.failed = s.o.Open(present); s.failed == nil {
 		s.asks.watch(s.sess)
 	}
 	return s.sess, s.failed

@@ -12,7 +12,7 @@ func (s *server) tools() []protocol.Tool {
 	acts := protocol.Hints{Destructive: &yes, OpenWorld: &yes}
 	looks := protocol.Hints{ReadOnly: true, OpenWorld: &no}
 	writes := protocol.Hints{Destructive: &yes, OpenWorld: &no}
-	return []protocol.Tool{
+	tools := []protocol.Tool{
 		protocol.NewTool("bash", "Run shell text in the sandbox. The output and what was denied come back; with background it goes on, and bash_output, bash_input and bash_kill work on its run_id.", acts, s.bash),
 		protocol.NewTool("bash_output", "What a command wrote since the last time, or from an offset on; also of commands that have ended.", looks, s.output),
 		protocol.NewTool("bash_input", "Type to a command that runs in the background or has a terminal.", acts, s.input),
@@ -27,6 +27,10 @@ func (s *server) tools() []protocol.Tool {
 		protocol.NewTool("policy", "The whole policy: every path, host and rule.", looks, s.policy),
 		protocol.NewTool("check", "Say whether something is allowed, and the rule behind it, without doing it.", looks, s.check),
 	}
+	if s.o.Search != "" {
+		tools = append(tools, protocol.NewTool("web_search", "Search the web with the user's search service, under the rules of the commands' network.", protocol.Hints{ReadOnly: true, OpenWorld: &yes}, s.webSearch))
+	}
+	return tools
 }
 
 type noIn struct{}
@@ -50,7 +54,7 @@ func (s *server) describe(_ context.Context, req *protocol.Request, _ noIn) (*pr
 		return nil, SandboxResult{}, err
 	}
 	p, st := sess.Policy(), sess.State()
-	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: c.Elicits && st.Asks, ReadIn: []string{}, WriteIn: []string{}}
+	out := SandboxResult{Tier: p.Tier().String(), Workspace: s.o.Workspace, Network: p.HasNetwork(), NoNetwork: st.NoNetwork, Asks: st.Asks && s.asks.present(), ReadIn: []string{}, WriteIn: []string{}}
 	if p.Mode() != 0 {
 		out.Mode = p.Mode().String()
 	}

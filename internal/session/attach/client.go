@@ -35,8 +35,11 @@ func Any(folders []string) bool {
 }
 
 // Find returns the session that Dial would take for a folder, "" for none.
-func Find(folders []string, dir string) (id string) {
-	_ = each(folders, "", func(one string, w *wire) error {
+func Find(folders []string, wanted, dir string) (id string) {
+	if wanted != "" && !isID(wanted) {
+		return ""
+	}
+	_ = each(folders, wanted, func(one string, w *wire) error {
 		defer w.c.Close()
 		if w.send(msgWhere, []byte(dir)) != nil || w.taken() != nil {
 			return ErrNoSession

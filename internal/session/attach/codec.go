@@ -37,6 +37,7 @@ const (
 	msgWhere  = 'w' // a folder: is it this session's?
 	msgSignal = 's' // a number
 	msgAck    = 'a' // the terminal is prepared
+	msgAsk    = 'q' // a Question
 	// of the session
 	msgTaken   = 'k' // the folder is this session's, and what was asked for is under way
 	msgOther   = 'o' // it is not: nothing runs
@@ -46,6 +47,7 @@ const (
 	msgStopped = 'p' // by a signal
 	msgNotice  = 'n'
 	msgEnded   = 'e' // code, reason, what came of it
+	msgAnswer  = 'y' // to a Question
 )
 
 var errMessage = errors.New("malformed message")

@@ -172,9 +172,9 @@ func (f folder) dial(id string) (*wire, error) {
 		}
 		return nil, err
 	}
-	if !sameUser(fd) {
+	if !sameUser(fd) || !unconfined(fd) {
 		unix.Close(fd)
-		return nil, errors.New("another user's process listens there")
+		return nil, errors.New("another user's process listens there, or one in a sandbox")
 	}
 	return wireOf(fd)
 }
@@ -183,4 +183,14 @@ func (f folder) dial(id string) (*wire, error) {
 func sameUser(fd int) bool {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	return err == nil && int(c.Uid) == os.Geteuid()
+}
+
+// unconfined reports whether the other end listens where this process is, and
+// not in a sandbox: where the environment names a folder that commands can
+// write, one of them could wait there for what a session is told, and say yes.
+func unconfined(fd int) bool {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	var mine, theirs unix.Stat_t
+	return err == nil && unix.Stat("/proc/self/ns/user", &mine) == nil &&
+		unix.Stat("/proc/"+strconv.Itoa(int(c.Pid))+"/ns/user", &theirs) == nil && mine.Dev == theirs.Dev && mine.Ino == theirs.Ino
 }

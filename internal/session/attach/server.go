@@ -164,11 +164,17 @@ func (d *Door) client(w *wire) {
 		}
 	})
 	defer closeAll()
-	r := Request{Dir: string(body)}
-	if kind == msgRun {
+	r, asked := Request{Dir: string(body)}, Question{}
+	switch {
+	case kind == msgRun:
 		r, err = decodeRequest(body)
+	case kind == msgAsk && d.kind != session.Inner: // nothing inside speaks to the person
+		asked, err = decodeQuestion(body)
+		r.Dir = asked.Dir
+	case kind != msgWhere:
+		err = errMessage
 	}
-	if kind != msgRun && kind != msgWhere || err != nil {
+	if err != nil {
 		_ = w.send(msgRefused, []byte("the request cannot be understood: is the session of another version?"))
 		return
 	}
@@ -181,6 +187,10 @@ func (d *Door) client(w *wire) {
 		return
 	}
 	_ = w.c.SetReadDeadline(time.Time{})
+	if kind == msgAsk {
+		d.relay(w, asked)
+		return
+	}
 	ended := make(chan struct{})
 	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind, NoEgress: d.most.NoEgress}, session.Client{
 		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.most.Tier),

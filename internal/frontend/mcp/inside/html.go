@@ -1,40 +1,22 @@
 package inside
 
-import (
-	"bytes"
-	"io"
-	"strings"
-
-	"golang.org/x/net/html"
-)
+import "strings"
 
 // pageText is what a person reads of a page: its text with line breaks, as
 // Markdown with headings, lists, links and code as well. It is cut before a tag
 // that is longer than any is.
 func pageText(page []byte, markdown bool) (text string, cut bool) {
-	t := html.NewTokenizer(bytes.NewReader(page))
-	t.SetMaxBuf(1 << 20)
+	t := tokens{page: page}
 	w := writer{markdown: markdown}
 	for {
-		kind := t.Next()
-		if kind == html.ErrorToken {
-			return w.String(), t.Err() != io.EOF
-		}
-		switch kind {
-		case html.TextToken:
-			if w.skip == "" {
-				w.text(string(t.Text()))
-			}
-		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
-			name, more := t.TagName()
-			href := ""
-			for more {
-				var k, v []byte
-				if k, v, more = t.TagAttr(); string(k) == "href" {
-					href = string(v)
-				}
-			}
-			w.tag(string(name), kind, href)
+		tok, ok := t.next()
+		switch {
+		case !ok:
+			return w.String(), t.cut
+		case tok.kind != textToken:
+			w.tag(tok.text, tok.kind, tok.href)
+		case w.skip == "":
+			w.text(tok.text)
 		}
 	}
 }
@@ -58,16 +40,16 @@ var blocks = map[string]int{
 	"h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "pre": 2, "blockquote": 2, "hr": 2, "dt": 1, "dd": 1, "title": 2,
 }
 
-func (w *writer) tag(name string, kind html.TokenType, href string) {
+func (w *writer) tag(name string, kind tokenKind, href string) {
 	if w.skip != "" {
-		if kind == html.EndTagToken && name == w.skip || name == "body" {
+		if kind == endToken && name == w.skip || name == "body" {
 			w.skip = ""
 		}
 		if name != "title" {
 			return
 		}
 	}
-	open := kind == html.StartTagToken
+	open := kind == startToken
 	if open && hidden[name] {
 		w.skip = name
 		return
@@ -76,7 +58,7 @@ func (w *writer) tag(name string, kind html.TokenType, href string) {
 	if name == "pre" {
 		if w.markdown && open {
 			w.raw("```\n")
-		} else if w.markdown && kind == html.EndTagToken {
+		} else if w.markdown && kind == endToken {
 			w.breaks = 1
 			w.raw("```")
 			w.breaks = 2
@@ -94,12 +76,12 @@ func (w *writer) tag(name string, kind html.TokenType, href string) {
 		w.raw(strings.Repeat("#", int(name[1]-'0')) + " ")
 	case open && name == "li":
 		w.raw("- ")
-	case name == "code" && !w.pre && kind != html.SelfClosingTagToken:
+	case name == "code" && !w.pre && kind != emptyToken:
 		w.raw("`")
 	case open && name == "a" && href != "" && !strings.HasPrefix(href, "#") && !strings.HasPrefix(href, "javascript:"):
 		w.raw("[")
 		w.href = href
-	case kind == html.EndTagToken && name == "a" && w.href != "":
+	case kind == endToken && name == "a" && w.href != "":
 		w.WriteString("](" + w.href + ")")
 		w.href = ""
 	}

@@ -49,18 +49,20 @@ func read(r Request) (Answer, []byte) {
 		}
 	}
 	body := make([]byte, 0, min(int64(r.Max), o.stat.Size)+1)
+	whole := 0 // of the body, in lines that are there to their end
 	for r.Limit <= 0 || a.Lines < r.Limit {
 		part, err := b.ReadSlice('\n')
 		if room := r.Max - len(body); len(part) > room {
-			body, a.More = append(body, part[:room]...), true
-			if room > 0 {
-				a.Lines++
+			if a.More = true; a.Lines > 0 { // the line is the next one's first
+				return a, body[:whole]
 			}
-			return a, body
+			a.Lines, a.Cut = 1, true
+			return a, append(body, part[:room]...)
 		}
 		body = append(body, part...)
 		if err == nil || err == io.EOF && len(part) > 0 {
 			a.Lines++
+			whole = len(body)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			if err != io.EOF {

@@ -62,6 +62,7 @@ type Answer struct {
 	Lines   int64 `json:"lines,omitempty"` // read: in the body
 	First   int64 `json:"first,omitempty"`
 	More    bool  `json:"more,omitempty"`    // there is more after the body
+	Cut     bool  `json:"cut,omitempty"`     // read: it is the beginning of one line, which is longer
 	Changed int   `json:"changed,omitempty"` // edit: places
 	Created bool  `json:"created,omitempty"` // write
 
@@ -79,9 +80,11 @@ func Send(w io.Writer, v any, body []byte) error {
 	if len(head) > MaxFrame || len(body) > MaxFrame {
 		return fmt.Errorf("a frame of %d bytes: at most %d can be sent", max(len(head), len(body)), MaxFrame)
 	}
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)+len(body)), uint32(len(head)))
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)), uint32(len(head)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
-	_, err = w.Write(append(append(frame, head...), body...))
+	if _, err = w.Write(append(frame, head...)); err == nil && len(body) > 0 {
+		_, err = w.Write(body)
+	}
 	return err
 }
 

@@ -33,7 +33,7 @@ func TestEveryRevision(t *testing.T) {
 				t.Fatalf("%v, %v", tools, err)
 			}
 			r := d.bash("echo out; echo err >&2; echo made > made.txt; exit 3")
-			if r.Stdout != "out\n" || r.Stderr != "err\n" || r.ExitCode != 3 || r.Truncated || len(r.Denied) != 0 || r.RunID == "" {
+			if r.Stdout != "out\n" || r.Stderr != "err\n" || code(r) != 3 || r.Truncated || len(r.Denied) != 0 || r.RunID == "" {
 				t.Errorf("%+v", r)
 			}
 			if b, err := os.ReadFile(filepath.Join(d.Workspace, "made.txt")); err != nil || string(b) != "made\n" {
@@ -41,17 +41,17 @@ func TestEveryRevision(t *testing.T) {
 			}
 			res := d.call("bash", args{"command": "echo x > .git/config", "description": "a key", "unknown_key": true})
 			r = into[mcp.RunResult](t, res)
-			if r.ExitCode == 0 || len(r.Denied) != 1 || r.Denied[0].Kind != "write" || !strings.HasSuffix(r.Denied[0].Target, "/.git/config") || r.Denied[0].Rule == "" || r.Denied[0].Hint == "" {
+			if code(r) == 0 || len(r.Denied) != 1 || r.Denied[0].Kind != "write" || !strings.HasSuffix(r.Denied[0].Target, "/.git/config") || r.Denied[0].Rule == "" || r.Denied[0].Hint == "" {
 				t.Errorf("%+v", r)
 			}
 			if !strings.Contains(res.text, "[denied: write ") {
 				t.Errorf("the model is not told:\n%s", res.text)
 			}
-			if r = d.bash("cat ~/.ssh/id_rsa"); r.ExitCode == 0 || strings.Contains(r.Stdout, "SECRET") || len(r.Denied) != 1 || r.Denied[0].Kind != "read" || !strings.HasSuffix(r.Denied[0].Target, "/.ssh/id_rsa") {
+			if r = d.bash("cat ~/.ssh/id_rsa"); code(r) == 0 || strings.Contains(r.Stdout, "SECRET") || len(r.Denied) != 1 || r.Denied[0].Kind != "read" || !strings.HasSuffix(r.Denied[0].Target, "/.ssh/id_rsa") {
 				t.Errorf("%+v", r)
 			}
 			// The same text, and no rule that denies it.
-			if r = d.bash("echo x > locked; chmod 0 locked; cat locked"); r.ExitCode == 0 || !strings.Contains(r.Stderr, "denied") || len(r.Denied) != 0 {
+			if r = d.bash("echo x > locked; chmod 0 locked; cat locked"); code(r) == 0 || !strings.Contains(r.Stderr, "denied") || len(r.Denied) != 0 {
 				t.Errorf("%+v", r)
 			}
 			// One temp and one loopback serve all commands.
@@ -109,7 +109,7 @@ func TestKeptOutput(t *testing.T) {
 		t.Errorf("%d bytes", all.Len())
 	}
 	one := into[mcp.RunResult](t, d.call("bash_output", args{"run_id": r.RunID, "offset": 0, "stream": "stderr"}))
-	if one.Stderr != "end\n" || one.Running || one.ExitCode != 0 {
+	if one.Stderr != "end\n" || one.Running || code(one) != 0 {
 		t.Errorf("%+v", one)
 	}
 	for _, a := range []args{{"run_id": "r99"}, {"run_id": ""}, {"run_id": r.RunID, "offset": -1}, {"run_id": r.RunID, "wait_ms": -1}, {"run_id": r.RunID, "offset": 0, "stream": "x"}} {
@@ -123,11 +123,11 @@ func TestKeptOutput(t *testing.T) {
 // is left.
 func TestTimeAndSignals(t *testing.T) {
 	d := open(t, options{})
-	if r := d.bash("kill -SEGV $$"); r.ExitCode != 139 || r.Signal != "SIGSEGV" {
+	if r := d.bash("kill -SEGV $$"); code(r) != 139 || r.Signal != "SIGSEGV" {
 		t.Errorf("%+v", r)
 	}
 	r := into[mcp.RunResult](t, d.call("bash", args{"command": "echo first; " + sleeper + " & wait", "timeout_ms": 300}))
-	if !r.TimedOut || r.ExitCode != 137 || r.Stdout != "first\n" {
+	if !r.TimedOut || code(r) != 137 || r.Stdout != "first\n" {
 		t.Errorf("%+v", r)
 	}
 	gone(t, d)
@@ -136,7 +136,7 @@ func TestTimeAndSignals(t *testing.T) {
 			t.Errorf("%v: %s", a, res.text)
 		}
 	}
-	if r := into[mcp.RunResult](t, d.call("bash", args{"command": "pwd", "workdir": "/"})); r.ExitCode != 125 || r.Reason == "" {
+	if r := into[mcp.RunResult](t, d.call("bash", args{"command": "pwd", "workdir": "/"})); code(r) != 125 || r.Reason == "" {
 		t.Errorf("outside: %+v", r)
 	}
 	sandboxtest.Write(t, filepath.Join(d.Workspace, "sub/x"), "")
@@ -151,7 +151,7 @@ func TestBackground(t *testing.T) {
 			d := open(t, options{version: v})
 			start := func(a args) string {
 				r := into[mcp.RunResult](t, d.call("bash", a))
-				if !r.Running {
+				if !r.Running || r.ExitCode != nil {
 					t.Fatalf("%+v", r)
 				}
 				return r.RunID
@@ -185,7 +185,7 @@ func TestBackground(t *testing.T) {
 			// The end of all of it.
 			id = start(args{"command": "echo up; " + sleeper + " & " + sleeper, "background": true})
 			until(id, "up")
-			if r := into[mcp.RunResult](t, d.call("bash_kill", args{"run_id": id})); r.Running || r.ExitCode != 137 {
+			if r := into[mcp.RunResult](t, d.call("bash_kill", args{"run_id": id})); r.Running || code(r) != 137 {
 				t.Errorf("%+v", r)
 			}
 			gone(t, d)
@@ -281,7 +281,7 @@ func TestRunTests(t *testing.T) {
 		sandboxtest.Write(t, filepath.Join(b.Workspace, "Makefile"), "test:\n\t@echo tested by make; exit 1\n")
 	}})
 	r := into[mcp.RunResult](t, d.call("run_tests", args{}))
-	if !strings.Contains(r.Stdout, "tested by make") || r.ExitCode != 2 {
+	if !strings.Contains(r.Stdout, "tested by make") || code(r) != 2 {
 		t.Errorf("%+v", r)
 	}
 	if res := d.call("run_tests", args{"filter": "x"}); !res.IsError {
@@ -351,7 +351,7 @@ func TestRefusedAtStart(t *testing.T) {
 		sandboxtest.Write(t, filepath.Join(b.Workspace, "sub/x"), "x\n")
 		b.Env = []string{"CLAUDE_PROJECT_DIR=" + filepath.Join(b.Workspace, "sub")}
 	}})
-	if r := d.bash("pwd; echo bad > ../bad"); r.Stdout != filepath.Join(d.Workspace, "sub")+"\n" || r.ExitCode == 0 {
+	if r := d.bash("pwd; echo bad > ../bad"); r.Stdout != filepath.Join(d.Workspace, "sub")+"\n" || code(r) == 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -136,6 +136,14 @@ func into[T any](t *testing.T, r result) (v T) {
 	return v
 }
 
+// code is the exit code of a command that has ended; -1 of one that has not.
+func code(r mcp.RunResult) int {
+	if r.ExitCode == nil {
+		return -1
+	}
+	return *r.ExitCode
+}
+
 func (d *desk) bash(text string) mcp.RunResult {
 	d.t.Helper()
 	return into[mcp.RunResult](d.t, d.call("bash", args{"command": text}))

@@ -306,7 +306,7 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 	if err != nil {
 		return message{Version: "2.0", ID: id, Error: err}
 	}
-	b, e := marshal(result)
+	b, e := marshalResult(result)
 	if e != nil {
 		return message{Version: "2.0", ID: id, Error: &rpcError{codeInternal, e.Error(), nil}}
 	}
@@ -319,7 +319,7 @@ var errUnread = errors.New("the client does not read")
 // ends the connection; one that has stopped reading does not keep it from
 // ending.
 func (c *conn) write(v any) error {
-	b, err := marshal(v)
+	b, err := encode(v)
 	if err != nil {
 		return err
 	}
@@ -363,6 +363,19 @@ func (c *conn) send(b []byte) <-chan error {
 		done <- err
 	}()
 	return done
+}
+
+// encode is a message, or a list of them, as JSON. A result is JSON already, and
+// may be long: it is not gone through again.
+func encode(v any) ([]byte, error) {
+	m, one := v.(message)
+	if !one || m.Result == nil {
+		return marshal(v)
+	}
+	b := make([]byte, 0, len(m.Result)+len(m.ID)+64)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), m.ID...)
+	b = append(append(b, `,"result":`...), m.Result...)
+	return append(b, '}'), nil
 }
 
 // marshal is JSON without the escapes for HTML, which a model would read.

@@ -199,11 +199,7 @@ func (r *Result) wire(c Client) (map[string]any, error) {
 		}
 		text = []string{string(b)}
 	}
-	content := []map[string]any{}
-	for _, t := range text {
-		content = append(content, map[string]any{"type": "text", "text": t})
-	}
-	out := map[string]any{"content": content}
+	out := map[string]any{"content": contents(text)}
 	if r.structured != nil { // the revisions before 2025-06-18 let it pass
 		out["structuredContent"] = r.structured
 	}

@@ -261,7 +261,7 @@ func TestBrokenLines(t *testing.T) {
 		{hello, code(codeInvalidRequest, "1")},
 		{`{"jsonrpc":"2.0","id":2,"method":"nonsense"}`, code(codeNoMethod, "2")},
 		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":7}`, code(codeInvalidParams, "2")},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":[]}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"text":"echo: the arguments are no JSON object"`},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":[]}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"echo: the arguments are no JSON object"`},
 		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2999-01-01"}}}`, code(codeVersion, "2")},
 		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, code(codeInvalidParams, "2")},
 		{`{"jsonrpc":"2.0","id":"bawn-1","result":{}}` + "\n" + `{"jsonrpc":"2.0","id":"s","method":"ping"}`, `{"jsonrpc":"2.0","id":"s","result":{}}`}, // an answer to nothing

@@ -268,10 +268,7 @@ func (s Store) Open(id string) (*Run, error) {
 
 // Close lets go of the run.
 func (r *Run) Close() {
-	for _, f := range r.layers {
-		f.Close()
-	}
-	if r.layers = nil; r.lock != nil {
+	if r.releaseLayers(); r.lock != nil {
 		r.lock.Close()
 		r.lock = nil
 	}

@@ -55,6 +55,10 @@ func runKeeper(mark Mark) int {
 			go k.serve(fds[0], n)
 			continue
 		}
+		if len(msg) == 1 && msg[0] == MsgStage && len(fds) == 2 {
+			go serveLayers(fds[0], fds[1])
+			continue
+		}
 		closeAll(fds)
 	}
 }
@@ -185,7 +189,7 @@ func noNamespaces(what string, err error) error {
 // receive reads one message and takes over the descriptors that came with it.
 func receive(control int) (msg []byte, fds []int, err error) {
 	buf := make([]byte, 2+2*MaxLocal)
-	oob := make([]byte, unix.CmsgSpace(4*4))
+	oob := make([]byte, unix.CmsgSpace(4*(4+MaxStaged)))
 	for {
 		n, oobn, flags, _, err := unix.Recvmsg(control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
@@ -219,20 +223,22 @@ func closeAll(fds []int) {
 }
 
 // receiveSpec is awaitSpec for a stage that was started before anything about
-// its command was known.
-func receiveSpec() error {
+// its command was known. layers are mounts of those of the session.
+func receiveSpec() (layers []int, err error) {
 	msg, fds, err := receive(ControlFD)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(msg) != 1 || msg[0] != MsgSpec || len(fds) != 1 && len(fds) != 4 {
-		return unix.EPROTO
+	if len(msg) != 2 || msg[0] != MsgSpec || msg[1] != 1 && msg[1] != 4 || len(fds) < int(msg[1]) {
+		closeAll(fds)
+		return nil, unix.EPROTO
 	}
-	defer closeAll(fds)
-	for i, to := range []int{SpecFD, 0, 1, 2}[:len(fds)] { // all four are taken
-		if err := dup3(fds[i], to); err != nil {
-			return err
+	own, layers := fds[:msg[1]], fds[msg[1]:]
+	defer closeAll(own)
+	for i, to := range []int{SpecFD, 0, 1, 2}[:len(own)] { // all four are taken
+		if err := dup3(own[i], to); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return layers, nil
 }

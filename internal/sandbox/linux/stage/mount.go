@@ -5,6 +5,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,15 @@ type builder struct {
 	dev     [len(devNodes)]int // clones of the host's device nodes
 	pool    pool               // writable folders: temp, shared memory, caches of one run
 	frame   pool               // folders that are read-only once filled, and the stubs of masks
-	kept    map[string]int     // place of the session's temp → its mount, not yet attached
-	roots   map[string]int     // mount point in the session's temp → the mount there
+	kept    kept
+	roots   map[string]int // mount point in the session's temp → the mount there
+}
+
+// kept are mounts of the session's own that the keeper has handed over,
+// not yet attached.
+type kept struct {
+	temp   map[string]int // by their place
+	layers []int          // by their number
 }
 
 var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
@@ -56,9 +64,9 @@ func stepError(m sandbox.Mount, err error) error {
 
 // build carries out the steps. Any failure ends the run: a half-made
 // boundary is none. While all files of the host are still there, and none is
-// writable, it calls visible. kept is shown in the place of temps of that name.
+// writable, it calls visible.
 // notes are lines about what could be made only in part.
-func build(mounts []sandbox.Mount, kept map[string]int, visible func() error) (notes []byte, err error) {
+func build(mounts []sandbox.Mount, kept kept, visible func() error) (notes []byte, err error) {
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
@@ -151,6 +159,14 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 			}
 			b.trees[i] = tree
 		case sandbox.OpLayer, sandbox.OpStaged:
+			if m.Kept && m.Op == sandbox.OpStaged {
+				n, err := strconv.Atoi(base(m.Source))
+				if err != nil || n < 0 || n >= len(b.kept.layers) || b.kept.layers[n] < 0 {
+					return stepError(m, errors.New("the session has no layer for it"))
+				}
+				b.trees[i], b.kept.layers[n] = b.kept.layers[n], -1
+				continue
+			}
 			// Beside each other: the kernel waits for the disk in each.
 			n++
 			go func() {
@@ -279,7 +295,7 @@ func moveTo(tree, at int) error {
 // other folders in the place of those above it at any time, and what protects
 // names in the mount must not land there.
 func (b *builder) hold(tree int, target string) error {
-	for temp := range b.kept {
+	for temp := range b.kept.temp {
 		if target == temp || !policy.Inside(target, temp) {
 			continue
 		}
@@ -358,7 +374,7 @@ func makeEntry(parent int, name string, dir bool) error {
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func (b *builder) tmpfs(m sandbox.Mount) error {
-	tree, ok := b.kept[m.Target]
+	tree, ok := b.kept.temp[m.Target]
 	if !ok || !m.Kept {
 		var err error
 		if tree, err = b.pool.folder(m.Mode); err != nil {

@@ -94,9 +94,13 @@ func run(mark Mark) int {
 			_ = unix.Close(StdioFD + i)
 		}
 	}
+	kept := kept{temp: keptTemp(mark)}
 	wait := awaitSpec
 	if mark.Launcher == Kept {
-		wait = receiveSpec
+		wait = func() (err error) {
+			kept.layers, err = receiveSpec()
+			return err
+		}
 	}
 	spec, err := readSpec(wait)
 	if err != nil {
@@ -114,7 +118,7 @@ func run(mark Mark) int {
 			err = in.reopen()
 		}
 	} else {
-		notes, err = build(spec.Mounts, keptTemp(mark), in.reopen)
+		notes, err = build(spec.Mounts, kept, in.reopen)
 		if err == nil {
 			err = ownNull()
 		}
@@ -228,19 +232,24 @@ func readSpec(wait func() error) (sandbox.Spec, error) {
 	if err := wait(); err != nil {
 		return sandbox.Spec{}, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
 	}
+	return takeSpec(SpecFD)
+}
+
+// takeSpec reads a Spec file, and closes it.
+func takeSpec(fd int) (sandbox.Spec, error) {
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(SpecFD, &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return sandbox.Spec{}, fmt.Errorf("read the description: %w", err)
 	}
 	buf := make([]byte, st.Size)
 	for n := 0; n < len(buf); {
-		m, err := unix.Pread(SpecFD, buf[n:], int64(n))
+		m, err := unix.Pread(fd, buf[n:], int64(n))
 		if err != nil || m == 0 {
 			return sandbox.Spec{}, fmt.Errorf("read the description: %w", errors.Join(err, unix.EIO))
 		}
 		n += m
 	}
-	_ = unix.Close(SpecFD)
 	return sandbox.UnmarshalSpec(buf)
 }
 

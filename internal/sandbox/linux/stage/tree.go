@@ -323,9 +323,10 @@ func (b *builder) release() {
 	for _, fd := range b.dev {
 		closeFD(fd)
 	}
-	for _, fd := range b.kept {
+	for _, fd := range b.kept.temp {
 		closeFD(fd)
 	}
+	closeAll(b.kept.layers)
 	for _, fd := range b.roots {
 		closeFD(fd)
 	}

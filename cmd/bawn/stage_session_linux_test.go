@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/session"
 	"bawn/internal/tools/vterm"
 )
 
@@ -34,7 +37,7 @@ func has(t *testing.T, path, want string) {
 // A staged session: commands share one layer, the workspace is as it was until
 // a keep, and what is kept in part goes on being staged.
 func TestStage_Session(t *testing.T) {
-	b := room(t)
+	b := stagingRoom(t)
 	in := func(name string) string { return filepath.Join(b.Workspace, name) }
 	sandboxtest.Write(t, in("old"), "old\n")
 	term, cmd := onScreen(t, b)
@@ -90,7 +93,7 @@ func TestStage_Session(t *testing.T) {
 // What is written after /stage off is written to the workspace, and what was
 // staged stays.
 func TestStage_SessionOff(t *testing.T) {
-	b := room(t)
+	b := stagingRoom(t)
 	term, cmd := onScreen(t, b)
 	shows(t, term, "guarded", "0 allowed")
 	slashes(t, term, "/stage off", "not staged")
@@ -110,7 +113,7 @@ func TestStage_SessionOff(t *testing.T) {
 
 // A session that is killed leaves the workspace as it was, and the layer.
 func TestStage_SessionKilled(t *testing.T) {
-	b := room(t)
+	b := stagingRoom(t)
 	term, cmd := onScreen(t, b)
 	shows(t, term, "guarded", "0 allowed")
 	slashes(t, term, "/stage", "│  staged")
@@ -136,4 +139,113 @@ func TestStage_SessionKilled(t *testing.T) {
 	}
 	b.Bawn(t, "keep").OK(t)
 	has(t, filepath.Join(b.Workspace, "layer"), "in\n")
+}
+
+// stagingRoom is a room whose layers can be removed at the end: the kernel
+// leaves a folder of mode 0 in each.
+func stagingRoom(t *testing.T) *sandboxtest.Box {
+	t.Helper()
+	b := room(t)
+	t.Setenv("XDG_STATE_HOME", b.State)
+	t.Cleanup(func() {
+		_ = filepath.WalkDir(b.State, func(path string, e fs.DirEntry, err error) error {
+			if e != nil && e.IsDir() {
+				_ = os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+	})
+	return b
+}
+
+// layerOf waits for the session to be staged, and is the layer's folder.
+func layerOf(t *testing.T, b *sandboxtest.Box, s *session.Session) string {
+	t.Helper()
+	if err := s.Stage(true); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(b.State, "bawn", "staged", s.State().Staged.ID)
+}
+
+// Nothing that a command of a staged session does reaches the workspace, the
+// layer from outside, or bawn keep; without /stage the same writes land.
+func TestStage_SessionAttacks(t *testing.T) {
+	b := stagingRoom(t)
+	in := func(name string) string { return filepath.Join(b.Workspace, name) }
+	sandboxtest.Write(t, in("file"), "old\n")
+	bin := filepath.Join(b.Workspace, "bin")
+	sandboxtest.Write(t, bin+"/npm", "#!/bin/sh\nmkdir -p node_modules && echo dep > node_modules/dep; echo no > other; ls node_modules\n")
+	if err := os.Chmod(bin+"/npm", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestSession(t, &runFlags{})
+	dir := layerOf(t, b, s)
+	for _, c := range []struct{ name, text string }{
+		{"the layer by its path", "echo x > " + dir + "/0/upper/x || ls " + dir + " || ls " + filepath.Join(b.State, "bawn")},
+		{"bawn keep inside", sandboxtest.Binary() + " keep; " + sandboxtest.Binary() + " discard"},
+		{"a mount taken away", "umount " + b.Workspace + "; umount -l " + b.Workspace + "; unshare -rm umount -l " + b.Workspace},
+		{"overlay attributes", "setfattr -n user.overlay.opaque -v y . ; setfattr -n user.overlay.redirect -v /etc . ; touch y"},
+		{"a link over a folder", "rm -rf bin/../d; ln -s /etc d; echo z > d/z"},
+		{"through another process", "for p in /proc/[0-9]*; do echo x > $p/root" + in("by-proc") + "; done"},
+	} {
+		ended(t, s, started(t, s, "("+c.text+"); echo w > file"))
+		has(t, in("file"), "old\n")
+		has(t, dir+"/0/upper/x", "")
+		has(t, in("by-proc"), "")
+		if _, err := os.Stat(dir + "/run.json"); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// A package install has a network of its own, and the same layer.
+	if task, out := ended(t, s, started(t, s, "PATH="+bin+":$PATH; export PATH; sh -c 'npm ci'")); task.Code != 0 || !strings.Contains(out, "dep") {
+		t.Errorf("%+v: %s", task, out)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	two := newTestSession(t, &runFlags{})
+	if err := two.Stage(true); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, two, started(t, two, "echo shared > /tmp/shared; echo seen > node-seen"))
+	if task, out := ended(t, two, started(t, two, "npm ci")); !strings.Contains(out, "dep") {
+		t.Errorf("%+v: %s", task, out)
+	}
+	if task, out := ended(t, two, started(t, two, "cat node_modules/dep node-seen; ls other")); task.Code == 0 || out[:9] != "dep\nseen\n" {
+		t.Errorf("%+v: %s", task, out)
+	}
+	has(t, in("node_modules/dep"), "")
+	// Airlock writes the same layer, and the open tier none.
+	if _, err := two.SetTier(policy.Airlock); err != nil {
+		t.Fatal(err)
+	}
+	if task, out := ended(t, two, started(t, two, "cat node-seen; echo air > air")); task.Code != 0 || out != "seen\n" {
+		t.Errorf("%+v: %s", task, out)
+	}
+	has(t, in("air"), "")
+	if _, err := two.SetTier(policy.Open); err == nil {
+		t.Error("the open tier while commands are staged")
+	}
+	if err := two.Stage(false); err != nil {
+		t.Fatal(err)
+	}
+	if task, out := ended(t, two, started(t, two, "echo air > air; cat node-seen")); task.Code == 0 {
+		t.Errorf("%+v: %s", task, out)
+	}
+	has(t, in("air"), "air\n")
+}
+
+// What a command of a staged session did to protected names stays staged.
+func TestStage_SessionProtected(t *testing.T) {
+	b := stagingRoom(t)
+	s := newTestSession(t, &runFlags{})
+	dir := layerOf(t, b, s)
+	// As if a hole in the guard had let it: the layer itself has the names.
+	sandboxtest.Write(t, dir+"/0/upper/.git/hooks/post-checkout", "#!/bin/sh\n")
+	sandboxtest.Write(t, dir+"/0/upper/.envrc", "x\n")
+	sandboxtest.Write(t, dir+"/0/upper/fine", "x\n")
+	if err := s.Stage(false); err != nil {
+		t.Fatal(err)
+	}
+	b.Bawn(t, "keep")
+	has(t, filepath.Join(b.Workspace, "fine"), "x\n")
+	has(t, filepath.Join(b.Workspace, ".git/hooks/post-checkout"), "")
 }

@@ -106,12 +106,19 @@ func (s *stagedRun) abandon() {
 	}
 }
 
-// end says what was staged. A run that changed nothing leaves nothing.
+func (s *stagedRun) close() {
+	if s != nil {
+		s.run.Close()
+	}
+}
+
+// end says what was staged. The kernel may still be clearing the sandbox away:
+// the run is held until this process ends.
 func (s *stagedRun) end(f *runFlags, code int) {
 	if s == nil {
 		return
 	}
-	left, lines := endStaged(s.run, code, f.log)
+	left, lines := endStaged(s.run, code, f.log, (*staged.Run).Retire)
 	if left {
 		f.staged = s.run.ID
 	}
@@ -134,14 +141,14 @@ func sayStaged(lines []string) {
 
 // endStaged notes the end of a run. left says that something is staged; then
 // the lines are what, how to go on, and what cannot be kept, else what went
-// wrong. A run that changed nothing leaves nothing.
-func endStaged(run *staged.Run, code int, log *recorder) (left bool, lines []string) {
-	defer run.Close()
+// wrong. A run that changed nothing leaves nothing: it is gone by empty. The
+// caller closes it.
+func endStaged(run *staged.Run, code int, log *recorder, empty func(*staged.Run) error) (left bool, lines []string) {
 	id := run.ID
 	say := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
 	scan, err := run.Scan()
 	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
-		if err := run.Discard(); err != nil {
+		if err := empty(run); err != nil {
 			say("staged run %s changed nothing, but cannot be removed: %v", id, err)
 		}
 		return false, lines

@@ -141,6 +141,7 @@ func (l *sessionLayer) End() []string {
 	if run == nil {
 		return nil
 	}
-	_, lines := endStaged(run, 0, l.log)
+	defer run.Close()
+	_, lines := endStaged(run, 0, l.log, (*staged.Run).Discard)
 	return lines
 }

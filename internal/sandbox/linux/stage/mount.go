@@ -130,6 +130,17 @@ func vanished(op sandbox.Op, err error) bool {
 // collect takes hold of everything of the host that later steps show: the
 // steps cover the paths to it.
 func (b *builder) collect(mounts []sandbox.Mount) error {
+	// First, and beside each other and the rest: the kernel waits for the disk.
+	layers, n := make(chan layerMade), 0
+	for i, m := range mounts {
+		if m.Op == sandbox.OpLayer || m.Op == sandbox.OpStaged && !m.Kept {
+			n++
+			go func() {
+				tree, plain, err := layerTree(m)
+				layers <- layerMade{i, tree, plain, err}
+			}()
+		}
+	}
 	for i, d := range devNodes {
 		fd, err := openTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
@@ -137,7 +148,6 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 		}
 		b.dev[i] = fd
 	}
-	layers, n := make(chan layerMade), 0
 	for i, m := range mounts {
 		switch m.Op {
 		case sandbox.OpSkeleton:
@@ -158,21 +168,15 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 				return stepError(m, err)
 			}
 			b.trees[i] = tree
-		case sandbox.OpLayer, sandbox.OpStaged:
-			if m.Kept && m.Op == sandbox.OpStaged {
-				n, err := strconv.Atoi(base(m.Source))
-				if err != nil || n < 0 || n >= len(b.kept.layers) || b.kept.layers[n] < 0 {
-					return stepError(m, errors.New("the session has no layer for it"))
-				}
-				b.trees[i], b.kept.layers[n] = b.kept.layers[n], -1
+		case sandbox.OpStaged:
+			if !m.Kept {
 				continue
 			}
-			// Beside each other: the kernel waits for the disk in each.
-			n++
-			go func() {
-				tree, plain, err := layerTree(m)
-				layers <- layerMade{i, tree, plain, err}
-			}()
+			n, err := strconv.Atoi(base(m.Source))
+			if err != nil || n < 0 || n >= len(b.kept.layers) || b.kept.layers[n] < 0 {
+				return stepError(m, errors.New("the session has no layer for it"))
+			}
+			b.trees[i], b.kept.layers[n] = b.kept.layers[n], -1
 		}
 	}
 	for range n {

@@ -432,6 +432,10 @@ func (f *keepFlags) keep(run *staged.Run, paths []string) int {
 	} else {
 		f.print(run, out, paths)
 	}
+	var limit *staged.LimitError
+	if errors.As(err, &limit) {
+		return fail(&policy.RefusedError{What: "bawn keep", Why: limit.Error(), Lift: "ulimit -n 4096, or more, where the hard limit allows that (ulimit -Hn)"})
+	}
 	if err != nil {
 		warn("the keep ended early: %v", err)
 		fmt.Fprintf(os.Stderr, "  what is not in the workspace yet is still staged: bawn keep %s\n", run.ID[:8])

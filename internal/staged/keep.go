@@ -105,9 +105,14 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 	if err := k.open(); err != nil {
 		return k.out, err
 	}
-	s, err := k.scan()
+	room, err := reserve(keepRoom)
 	if err != nil {
-		return k.out, err
+		return k.out, tooFew(err)
+	}
+	s, err := k.scan()
+	closeAll(room)
+	if err != nil {
+		return k.out, tooFew(err)
 	}
 	k.out.Left = s.Left
 	for ino, at := range s.links {

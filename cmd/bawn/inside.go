@@ -116,7 +116,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Ended: func(res session.Result, err error) {
 			f.log.end(res, err)
 			if err == nil {
-						}
+			}
 		},
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func (f *runFlags) commandFacts(cfg config.Config, p policy.Policy, canAsk, canA
 		Policy: p, CanAsk: canAsk, CanAskHosts: canAskHosts, Strict: cfg.StrictPrecheck(),
 		Dir: f.folder(p), Home: os.Getenv("HOME"),
 		Exceptions: cfg.Exceptions(), Permissions: permissions(cfg.Permissions()),
-		View: programView(p), Real: realPath,
+		View: programView(p), Real: realPath, Learning: f.learn != nil,
 	}
 	if f.profile != policy.NoProfile || f.learn != nil { // a profile that was typed is wanted in the sandbox
 		facts.Exceptions = plain.Exceptions{}

@@ -101,6 +101,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 	if f.learn != nil && way != nil {
 		way.Record = f.learn.watch(way.Record)
 	}
+	defer st.close()
 	gate := func() error { return f.log.start(f.command, p, "sandbox") }
 	res, err := session.Run(context.Background(), session.Options{
 		Policy: p, Host: host,
@@ -112,7 +113,11 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      in.stdio,
 		Foreground: true,
-		Ended:      f.log.end,
+		Ended: func(res session.Result, err error) {
+			f.log.end(res, err)
+			if err == nil {
+			}
+		},
 	})
 	if err != nil {
 		st.abandon()

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"bawn/internal/audit"
 	"bawn/internal/policy"
@@ -203,64 +201,6 @@ func inRoot(run *staged.Run, name string) (string, error) {
 	return "", fmt.Errorf("%s does not lie in a folder of the staged run %s", name, run.ID[:8])
 }
 
-type listedRun struct {
-	ID        string    `json:"id"`
-	State     string    `json:"state"`
-	Workspace string    `json:"workspace"`
-	Command   string    `json:"command"`
-	Started   time.Time `json:"started"`
-	Ended     time.Time `json:"ended,omitzero"`
-	Code      *int      `json:"code,omitempty"`
-	Files     int       `json:"files"`
-	Bytes     int64     `json:"bytes"`
-	Folders   []string  `json:"folders"`
-}
-
-func listStaged(asJSON bool) int {
-	store := stagedStore()
-	all, err := store.List()
-	if err != nil {
-		return fail(err)
-	}
-	out := make([]listedRun, 0, len(all))
-	for _, e := range all {
-		l := listedRun{ID: e.ID, State: string(e.State), Workspace: e.Workspace, Command: e.Command, Started: e.Started, Ended: e.Ended}
-		if e.State == staged.Ended {
-			l.Code = &e.Code
-		}
-		for _, r := range e.Roots {
-			l.Folders = append(l.Folders, r.Path)
-		}
-		l.Files, l.Bytes = store.Usage(e.ID)
-		out = append(out, l)
-	}
-	if asJSON {
-		return printJSON(out)
-	}
-	if len(out) == 0 {
-		fmt.Println("nothing is staged")
-		return 0
-	}
-	fmt.Printf("%-8s  %-11s  %8s  %7s  %9s  %s\n", "ID", "STATE", "AGE", "NAMES", "SIZE", "COMMAND")
-	for _, l := range out {
-		fmt.Printf("%-8s  %-11s  %8s  %7d  %9s  %s\n", l.ID[:8], l.State, age(time.Since(l.Started)), l.Files, audit.Size(l.Bytes), printable(l.Command))
-		fmt.Printf("%-8s  %s\n", "", printable(l.Workspace))
-	}
-	return 0
-}
-
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}
-
 // change is one name, for programs.
 type change struct {
 	Path     string `json:"path"`
@@ -274,96 +214,6 @@ type change struct {
 
 func changeOf(run *staged.Run, c staged.Change) change {
 	return change{Path: run.PathOf(c.Root, c.Path), Kind: string(c.Kind), Type: c.Type, Size: c.Size, Conflict: c.Conflict}
-}
-
-// show prints what a keep would do.
-func (f *keepFlags) show(run *staged.Run, paths []string) int {
-	scan, err := run.Scan()
-	if err != nil {
-		return fail(err)
-	}
-	var chosen []staged.Change
-	for _, c := range scan.Changes {
-		if len(paths) == 0 || policy.InsideAny(run.PathOf(c.Root, c.Path), paths) {
-			chosen = append(chosen, c)
-		}
-	}
-	if f.asJSON {
-		out := make([]change, 0, len(chosen))
-		for _, c := range chosen {
-			out = append(out, changeOf(run, c))
-		}
-		return printJSON(struct {
-			ID      string   `json:"id"`
-			Changes []change `json:"changes"`
-		}{run.ID, out})
-	}
-	// What the command wrote is shown to a person: a terminal must not act on it.
-	var text func(string) string
-	if isTerminal(os.Stdout) {
-		text = printable
-	}
-	w := bufio.NewWriter(os.Stdout)
-	if colours(os.Stdout) {
-		c := &colourWriter{to: w}
-		if err = run.Diff(c, chosen, text); err == nil {
-			err = c.flush()
-		}
-	} else {
-		err = run.Diff(w, chosen, text)
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		return fail(err)
-	}
-	for _, c := range chosen {
-		if c.Conflict != "" {
-			warn("%s: %s", run.PathOf(c.Root, c.Path), c.Conflict)
-		}
-	}
-	printLeft(run, scan.Left)
-	return 0
-}
-
-// colourWriter colours the lines of a diff.
-type colourWriter struct {
-	to   *bufio.Writer
-	rest string
-}
-
-func (c *colourWriter) Write(b []byte) (int, error) {
-	c.rest += string(b)
-	for {
-		line, rest, ok := strings.Cut(c.rest, "\n")
-		if !ok {
-			return len(b), nil
-		}
-		c.rest = rest
-		code := ""
-		switch {
-		case strings.HasPrefix(line, "diff "):
-			code = "1"
-		case strings.HasPrefix(line, "@@"):
-			code = "36"
-		case strings.HasPrefix(line, "+"):
-			code = "32"
-		case strings.HasPrefix(line, "-"):
-			code = "31"
-		}
-		if code != "" {
-			line = "\x1b[" + code + "m" + line + "\x1b[0m"
-		}
-		if _, err := c.to.WriteString(line + "\n"); err != nil {
-			return 0, err
-		}
-	}
-}
-
-func (c *colourWriter) flush() error {
-	_, err := c.to.WriteString(c.rest)
-	return err
 }
 
 // judge settles what a sandboxed run may do in the run's folders now.
@@ -431,6 +281,10 @@ func (f *keepFlags) keep(run *staged.Run, paths []string) int {
 		f.tell(run, out)
 	} else {
 		f.print(run, out, paths)
+	}
+	var limit *staged.LimitError
+	if errors.As(err, &limit) {
+		return fail(&policy.RefusedError{What: "bawn keep", Why: limit.Error(), Lift: "ulimit -n 4096, or more, where the hard limit allows that (ulimit -Hn)"})
 	}
 	if err != nil {
 		warn("the keep ended early: %v", err)

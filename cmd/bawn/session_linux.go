@@ -95,6 +95,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 			}
 			return path, file.close, nil
 		},
+		Kept:    keptWords(s.workspace),
 		Backend: backend(f, launcher, nil, nil), Keeper: newKeeper(launcher),
 		Upstream: way.Upstream, ProxyOnly: launcher == linux.Bwrap,
 		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
@@ -103,6 +104,9 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		Folder:     filepath.Join(trustState(), "sessions"),
 		Recorder:   func() session.Recorder { return taskRecorder{recorderIn(log, notice)} },
 		Notice:     notice,
+	}
+	if setup.Keeper != nil {
+		setup.Stage = f.stageSession(log)
 	}
 	if dir := config.UserDir(os.Environ(), ""); dir != "" {
 		setup.SaveAllowed = func(rule string) error { return config.SaveAllowed(dir, rule) }

@@ -61,7 +61,16 @@ func (f *runFlags) beginStage(p policy.Policy, host sandbox.Host) (*stagedRun, e
 	if id == "" {
 		id = newRunID()
 	}
-	m := staged.Meta{ID: id, Workspace: p.Workspace(), Command: shortCommand(f), Started: f.begun, Tier: p.Tier().String()}
+	run, err := f.newStaged(p, roots, staged.Meta{ID: id, Command: shortCommand(f), Started: f.begun})
+	if err != nil {
+		return nil, &policy.RefusedError{What: "--stage", Why: err.Error(), Lift: "leave it out to write the workspace itself"}
+	}
+	return &stagedRun{run}, nil
+}
+
+// newStaged makes the layers of roots; m says the rest.
+func (f *runFlags) newStaged(p policy.Policy, roots []string, m staged.Meta) (*staged.Run, error) {
+	m.Workspace, m.Tier = p.Workspace(), p.Tier().String()
 	if p.Mode() != policy.NoMode {
 		m.Mode = p.Mode().String()
 	}
@@ -70,11 +79,7 @@ func (f *runFlags) beginStage(p policy.Policy, host sandbox.Host) (*stagedRun, e
 			m.AddDirs = append(m.AddDirs, s.Value)
 		}
 	}
-	run, err := stagedStore().Begin(m, roots)
-	if err != nil {
-		return nil, &policy.RefusedError{What: "--stage", Why: err.Error(), Lift: "leave it out to write the workspace itself"}
-	}
-	return &stagedRun{run}, nil
+	return stagedStore().Begin(m, roots)
 }
 
 // shortCommand is the command as a list shows it.
@@ -101,36 +106,65 @@ func (s *stagedRun) abandon() {
 	}
 }
 
-// end says what was staged. A run that changed nothing leaves nothing.
+func (s *stagedRun) close() {
+	if s != nil {
+		s.run.Close()
+	}
+}
+
+// end says what was staged. The kernel may still be clearing the sandbox away:
+// the run is held until this process ends.
 func (s *stagedRun) end(f *runFlags, code int) {
 	if s == nil {
 		return
 	}
-	defer s.run.Close()
-	id := s.run.ID
-	scan, err := s.run.Scan()
-	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
-		if err := s.run.Discard(); err != nil {
-			warn("staged run %s changed nothing, but cannot be removed: %v", id, err)
-		}
-		return
+	left, lines := endStaged(s.run, code, f.log, (*staged.Run).Retire)
+	if left {
+		f.staged = s.run.ID
 	}
-	if err := s.run.End(code); err != nil {
+	if !f.quiet || !left { // what went wrong is always said
+		sayStaged(lines)
+	}
+}
+
+// sayStaged prints lines of endStaged; one that belongs to the line before is
+// set in.
+func sayStaged(lines []string) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, " ") {
+			fmt.Fprintln(os.Stderr, line)
+		} else {
+			warn("%s", line)
+		}
+	}
+}
+
+// endStaged notes the end of a run. left says that something is staged; then
+// the lines are what, how to go on, and what cannot be kept, else what went
+// wrong. A run that changed nothing leaves nothing: it is gone by empty. The
+// caller closes it.
+func endStaged(run *staged.Run, code int, log *recorder, empty func(*staged.Run) error) (left bool, lines []string) {
+	id := run.ID
+	say := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
+	scan, err := run.Scan()
+	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
+		if err := empty(run); err != nil {
+			say("staged run %s changed nothing, but cannot be removed: %v", id, err)
+		}
+		return false, lines
+	}
+	if err := run.End(code); err != nil {
 		warn("the end of the staged run could not be noted: %v", err)
 	}
 	if err != nil {
-		warn("what the run wrote is staged as %s, but cannot be read: %v", id, err)
-		return
+		say("what the run wrote is staged as %s, but cannot be read: %v", id, err)
+		return false, lines
 	}
-	f.staged = id
 	what := summary(scan.Changes)
-	_ = f.log.add(audit.Record{Kind: audit.Staged, Dir: s.run.Workspace, Target: what})
-	if f.quiet {
-		return
-	}
-	warn("staged as %s: %s; the workspace is as it was", id[:8], what)
-	fmt.Fprintf(os.Stderr, "  bawn keep --diff %[1]s    bawn keep %[1]s    bawn discard %[1]s\n", id[:8])
-	printLeft(s.run, scan.Left)
+	_ = log.add(audit.Record{Kind: audit.Staged, Dir: run.Workspace, Target: what})
+	say("staged as %s: %s; the workspace is as it was", id[:8], what)
+	say("  bawn keep --diff %[1]s    bawn keep %[1]s    bawn discard %[1]s", id[:8])
+	return true, append(lines, leftLines(run, scan.Left)...)
 }
 
 // summary counts changes by their kinds.
@@ -160,11 +194,17 @@ func summary(changes []staged.Change) string {
 }
 
 func printLeft(run *staged.Run, left []staged.Left) {
+	for _, line := range leftLines(run, left) {
+		warn("%s", line)
+	}
+}
+
+func leftLines(run *staged.Run, left []staged.Left) (out []string) {
 	for i, l := range left {
 		if i == maxDenialLines {
-			warn("and %d more that cannot be kept", len(left)-i)
-			return
+			return append(out, fmt.Sprintf("and %d more that cannot be kept", len(left)-i))
 		}
-		warn("cannot be kept: %s (%s)", run.PathOf(l.Root, l.Path), l.Why)
+		out = append(out, fmt.Sprintf("cannot be kept: %s (%s)", run.PathOf(l.Root, l.Path), l.Why))
 	}
+	return out
 }

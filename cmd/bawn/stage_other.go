@@ -30,6 +30,8 @@ func (s *stagedRun) layers() sandbox.Staged { return sandbox.Staged{} }
 
 func (s *stagedRun) abandon() {}
 
+func (s *stagedRun) close() {}
+
 func (s *stagedRun) end(*runFlags, int) {}
 
 func keepElsewhere(command string, specs []flagSpec, args []string) int {

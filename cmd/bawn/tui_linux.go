@@ -74,6 +74,7 @@ func (f *runFlags) onScreen(only []string) int {
 	if e := end(); err == nil && e != nil {
 		err = e
 	}
+	sayStaged(pending(notices))
 	switch {
 	case errors.Is(err, tui.ErrHungUp):
 		return 128 + int(syscall.SIGHUP)
@@ -83,6 +84,18 @@ func (f *runFlags) onScreen(only []string) int {
 		return fail(err)
 	}
 	return code
+}
+
+// pending are the lines that nobody has taken.
+func pending(notices <-chan string) (out []string) {
+	for {
+		select {
+		case line := <-notices:
+			out = append(out, line)
+		default:
+			return out
+		}
+	}
 }
 
 // hangUp sees to it that a hang-up ends the session, and not this process

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -163,12 +164,24 @@ var headLength = int64(len(tip{}.text()))
 
 func (t tip) text() []byte { return fmt.Appendf(nil, headFormat, t.file, t.size, t.seq, t.hash) }
 
+// parseTip reads what text wrote, and nothing else. By hand: package fmt's
+// scanner is cold in each run, and costs more there than the calls beside it.
 func parseTip(b []byte) (t tip, ok bool) {
-	var sum []byte
-	if _, err := fmt.Sscanf(string(b), headFormat, &t.file, &t.size, &t.seq, &sum); err != nil || copy(t.hash[:], sum) != len(t.hash) {
+	rest := string(b)
+	next := func(before string) uint64 {
+		text, found := strings.CutPrefix(rest, before)
+		digits, after, more := strings.Cut(text, " ")
+		n, err := strconv.ParseUint(digits, 10, 63)
+		ok, rest = ok && found && more && err == nil, after
+		return n
+	}
+	ok = true
+	t.file, t.size, t.seq = int(next("bawn log 1 file ")), int64(next("size ")), next("seq ")
+	sum, err := hex.DecodeString(strings.TrimSuffix(strings.TrimPrefix(rest, "sha256 "), "\n"))
+	if !ok || err != nil || copy(t.hash[:], sum) != len(t.hash) {
 		return tip{}, false
 	}
-	return t, bytes.Equal(t.text(), b)
+	return t, bytes.Equal(t.text(), b) // which also holds the widths
 }
 
 // errNoHead: there are records, but the file that knows the last one is gone

@@ -10,6 +10,11 @@ type Keeper interface {
 	// Network makes a network namespace: one for a session's guarded commands,
 	// another for those in airlock.
 	Network(Network) (Shared, error)
+	// Stage lays a layer over each folder (OpStaged), for the commands that show
+	// it: those whose mounts of that kind are Kept, and have the Source of one of
+	// these. There is one set of layers at a time; where one cannot be made, none
+	// is.
+	Stage([]Mount) (Layers, error)
 	// Done is closed when the keeper is gone: nothing starts there any more.
 	Done() <-chan struct{}
 	// Close ends the keeper with everything in it and waits for that.
@@ -26,4 +31,13 @@ type Shared interface {
 	Sockets() *Sockets
 	// Connect returns a socket that is connected to a port of its loopback.
 	Connect(port uint16) (*os.File, error)
+	// Close ends it before the keeper does, when nothing runs there any more.
+	Close()
+}
+
+// Layers are what the commands of a Keeper write in the place of folders.
+type Layers interface {
+	// Close unmounts them and waits for that, when nothing shows them any more:
+	// then another may write them.
+	Close()
 }

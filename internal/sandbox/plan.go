@@ -45,6 +45,22 @@ type Staged struct {
 	// clock of file systems has reached it, so what changes afterwards shows it
 	// in its change time (package staged).
 	Since int64
+	// Roots are the folders of layers that a Keeper holds for several commands,
+	// by their number; nil makes those of StagedRoots for this one. A folder to be
+	// staged that is not among them ends the run.
+	Roots []string
+}
+
+// Mounts are the steps that make the layers of Roots.
+func (s Staged) Mounts() (out []Mount) {
+	for n, path := range s.Roots {
+		out = append(out, s.mount(path, n))
+	}
+	return out
+}
+
+func (s Staged) mount(path string, n int) Mount {
+	return Mount{Op: OpStaged, Target: path, Source: s.Dir + "/" + strconv.Itoa(n), Data: strconv.FormatInt(s.Since, 10), Write: true, Dir: true}
 }
 
 // Plan turns a policy and the facts of the host into the steps that build
@@ -414,8 +430,12 @@ func (pl *planner) reopened(r policy.PathRule) bool {
 // open shows a folder that may be written, or a layer over it.
 func (pl *planner) open(path string) Mount {
 	if n := slices.Index(pl.layers, path); n >= 0 {
-		since := strconv.FormatInt(pl.staged.Since, 10)
-		return Mount{Op: OpStaged, Target: path, Source: pl.staged.Dir + "/" + strconv.Itoa(n), Data: since, Write: true, Dir: true}
+		if pl.staged.Roots == nil {
+			return pl.staged.mount(path, n)
+		}
+		m := pl.staged.mount(path, slices.Index(pl.staged.Roots, path)) // -1 is none of them
+		m.Kept = true
+		return m
 	}
 	return Mount{Op: OpBind, Target: path, Source: path, Write: true, Dir: true}
 }

@@ -45,7 +45,8 @@ const (
 	OpLayer
 	// OpStaged shows the host's folder at Target, with what is written kept in
 	// a layer of this one run at Source, and none of it in the folder. Where
-	// that cannot be the run ends. Data is Staged.Since in decimal.
+	// that cannot be the run ends. Data is Staged.Since in decimal. With Kept the
+	// layer is one that a Keeper holds (Keeper.Stage).
 	OpStaged
 )
 
@@ -64,7 +65,7 @@ type Mount struct {
 	Mode  uint32
 	Write bool // OpBind, OpPin: writable
 	Dir   bool // OpBind, OpPin, OpMask: Target is a folder
-	Kept  bool // OpTmpfs: a Keeper shows the session's own temp here instead
+	Kept  bool // OpTmpfs, OpStaged: a Keeper shows what is the session's own here instead
 	// Lost, of an OpTmpfs: it stands for a folder that the host does not have,
 	// and the supervisor is told if the command left anything in it.
 	Lost bool

@@ -22,6 +22,9 @@ import (
 // run does all of it. A reason says why the command did not run.
 func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	s := t.s
+	if len(t.start.Keep) > 0 {
+		return t.keep()
+	}
 	s.mu.Lock()
 	t.rec = s.recorder()
 	s.mu.Unlock()
@@ -93,7 +96,16 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	if reason := t.begins(p, "sandbox"); reason != "" {
 		return 125, reason
 	}
-	lane, err := s.lanes.enter(p, t.start)
+	if t.staged != nil {
+		if err := t.staged.Admit(p, host); err != nil {
+			return 125, err.Error()
+		}
+		spec.Staged = t.staged.Layers()
+		if t.client != nil && t.info.Kind == Attached {
+			t.notice("what it writes is staged, in the session " + s.id + ": /keep there brings it into the workspace")
+		}
+	}
+	lane, err := s.lanes.enter(p, t.start, t.staged)
 	if err != nil {
 		return 125, err.Error()
 	}
@@ -104,7 +116,11 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		s.setup.Agent(p, &spec)
 	}
 	held := newUnheld(sandbox.Unheld(p, host))
-	code, reason = t.drive(lane.backend, lane.net, sandbox.Plan(p, host, spec))
+	plan := sandbox.Plan(p, host, spec)
+	if lane.own {
+		ownTemp(plan.Mounts)
+	}
+	code, reason = t.drive(lane.backend, lane.net, plan)
 	for _, n := range held.changed() {
 		t.notice(fmt.Sprintf("%s appeared or changed during %s, which had no name guard: %s; look at it before you go on", n.Path, t.info.Command, n.Rule.Text))
 	}
@@ -419,7 +435,7 @@ func (t *task) leave(code int) {
 		return
 	}
 	s.again(t)
-	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress {
+	if t.blockedFiles() && t.info.Tier == policy.Guarded && !t.start.NoEgress && t.staged == nil {
 		s.offerOutside(t)
 	}
 }

@@ -35,6 +35,8 @@ type lanes struct {
 	keeper sandbox.Keeper
 	shared map[class]*lane
 	closed bool
+	layers sandbox.Layers // what the keeper holds for laid
+	laid   Staging
 
 	failed atomic.Pointer[string] // why guarded commands have no network; nil if they have
 }
@@ -48,22 +50,26 @@ type lane struct {
 }
 
 func (l *lane) close() {
-	if l.own {
-		l.net.close()
+	if !l.own {
+		return
+	}
+	l.net.close()
+	if shared, ok := l.backend.(sandbox.Shared); ok {
+		shared.Close()
 	}
 }
 
 // prepare makes what commands under p will need, ahead of them.
 func (l *lanes) prepare(p policy.Policy) {
-	if one, err := l.enter(p, Start{}); err == nil {
+	if one, err := l.enter(p, Start{}, nil); err == nil {
 		one.close()
 	}
 }
 
 // enter returns the network for a command under p, for some one of their own.
 // An egress that cannot start leaves the command without one, and a person is
-// told.
-func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
+// told. What a command is to write into a layer needs the keeper, which holds it.
+func (l *lanes) enter(p policy.Policy, c Start, staged Staging) (*lane, error) {
 	of := classGuarded
 	switch {
 	case c.NoEgress:
@@ -79,13 +85,18 @@ func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
 		return nil, ErrClosed
 	}
 	own := c.Web || p.Profile() != policy.NoProfile // which allows other hosts than the rest
-	if !own {
+	if !own || staged != nil {
 		l.start()
+	}
+	if staged != nil {
+		if err := l.lay(staged); err != nil {
+			return nil, err
+		}
 	}
 	if one := l.shared[of]; one != nil && !own {
 		return one, nil
 	}
-	one, err := l.make(p, of, own)
+	one, err := l.make(p, of, own, staged != nil)
 	if err != nil {
 		if of == classGuarded || of == classAgent {
 			why := err.Error()
@@ -93,6 +104,9 @@ func (l *lanes) enter(p policy.Policy, c Start) (*lane, error) {
 				l.s.notice("no network: " + why)
 				l.s.watchers.tell()
 			}
+		}
+		if staged != nil {
+			return nil, err // beside the keeper nothing can be staged
 		}
 		return &lane{backend: l.s.setup.Backend, own: true}, nil
 	}
@@ -130,7 +144,7 @@ func (l *lanes) start() {
 	l.keeper, l.shared = k, map[class]*lane{}
 }
 
-func (l *lanes) make(p policy.Policy, of class, own bool) (*lane, error) {
+func (l *lanes) make(p policy.Policy, of class, own, kept bool) (*lane, error) {
 	s := l.s
 	e := &Egress{Upstream: s.setup.Upstream, ProxyOnly: s.setup.ProxyOnly, Notice: s.notice, Record: s.record}
 	ask := s.ask
@@ -141,7 +155,7 @@ func (l *lanes) make(p policy.Policy, of class, own bool) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.keeper == nil || own {
+	if l.keeper == nil || own && !kept {
 		return &lane{net: net, backend: s.setup.Backend, own: true}, nil
 	}
 	shared, err := l.keeper.Network(net.inside)
@@ -150,7 +164,7 @@ func (l *lanes) make(p policy.Policy, of class, own bool) (*lane, error) {
 		return nil, err
 	}
 	net.serve(shared.Sockets(), nil)
-	return &lane{net: net, backend: shared}, nil
+	return &lane{net: net, backend: shared, own: own}, nil
 }
 
 // why says why guarded commands have no network; "" if they have.
@@ -167,6 +181,7 @@ func (l *lanes) end() error {
 		one.net.close()
 	}
 	l.shared = nil
+	l.layers, l.laid = nil, nil // which the keeper ends
 	if l.keeper == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (s *Session) Publish(at Publish) error {
 		why := p.NoNetwork()
 		return refuse(why.Text+", and a published port is a way in and out", why.Lift)
 	}
-	one, err := s.lanes.enter(p, Start{})
+	one, err := s.lanes.enter(p, Start{}, nil)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,11 @@ type Setup struct {
 	// path is what to execute until release is called.
 	Program func(plain.Outside, policy.Policy) (path string, release func(), err error)
 
+	// Stage begins a layer for what commands write, and Kept are the words by
+	// which bawn itself keeps, shows or discards one.
+	Stage func(policy.Policy, sandbox.Host) (Staging, error)
+	Kept  func(id string, words []string) []string
+
 	Backend sandbox.Backend
 	// Keeper starts what all commands share; an error that is ErrUnavailable
 	// means that each has a network of its own.
@@ -125,6 +130,7 @@ type Session struct {
 	told        map[string]bool // see first
 	policy      policy.Policy   // of the tier, as it was settled last
 
+	staged   staged
 	inner    InnerSocket
 	watchers watchers
 }
@@ -184,6 +190,7 @@ func (s *Session) Close() error {
 	s.work.Wait()
 	s.ports.close()
 	err := s.lanes.close()
+	s.unstage()
 	if !again {
 		s.mu.Lock()
 		denied := s.denials
@@ -224,6 +231,12 @@ func (s *Session) State() State {
 			}
 		}
 		st.NoNetwork = why
+	}
+	if s.staged.on {
+		st.Staged = &StagedState{Why: s.staged.why}
+		if s.staged.run != nil {
+			st.Staged.ID = s.staged.run.ID()
+		}
 	}
 	for _, t := range s.tasks {
 		info := t.info
@@ -291,6 +304,10 @@ func (s *Session) switchTier(t policy.Tier) error {
 	if s.closed {
 		s.mu.Unlock()
 		return ErrClosed
+	}
+	if s.staged.on && t == policy.Open {
+		s.mu.Unlock()
+		return errOpenStaged
 	}
 	s.tier, s.policy = t, p
 	if p.Sandboxed() { // before a command has to wait for it

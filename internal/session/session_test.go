@@ -249,7 +249,7 @@ func TestT7_FixedMode(t *testing.T) {
 	if st := s.State(); st.Tier != policy.Guarded || st.Mode != policy.WorkspaceWrite {
 		t.Errorf("%+v", st)
 	}
-	lane, err := s.lanes.enter(s.Policy(), Start{})
+	lane, err := s.lanes.enter(s.Policy(), Start{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestT6_FreshCloneIsSuggestedOnce(t *testing.T) {
 // asks lets connections wait for a person as the egress does.
 func asks(t testing.TB, s *Session) (*lane, func(ctx context.Context, at string) <-chan policy.Decision) {
 	t.Helper()
-	l, err := s.lanes.enter(s.Policy(), Start{})
+	l, err := s.lanes.enter(s.Policy(), Start{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -948,6 +948,10 @@ func (k *stubKeeper) Network(sandbox.Network) (sandbox.Shared, error) {
 	k.networks++
 	return stubShared{k}, nil
 }
+func (k *stubKeeper) Stage([]sandbox.Mount) (sandbox.Layers, error) {
+	return nil, errors.New("nothing to lay over")
+}
+func (stubShared) Close()                           {}
 func (k *stubKeeper) Done() <-chan struct{}         { return k.done }
 func (k *stubKeeper) Close() error                  { k.closed = true; return nil }
 func (stubShared) Sockets() *sandbox.Sockets        { return &sandbox.Sockets{} }

@@ -24,6 +24,9 @@ type State struct {
 	// Allowed and Denied count decisions since the start: connections, and
 	// denials of every kind.
 	Allowed, Denied int
+	// Staged is what holds back the writes of commands started now; nil is
+	// nothing.
+	Staged *StagedState
 	// Asks: a person is asked what the policy leaves open.
 	Asks bool
 	// Questions are open, oldest first.
@@ -33,6 +36,12 @@ type State struct {
 	Tasks []Task
 	// FreshClone: airlock is suggested and nobody has answered yet (SPEC T6).
 	FreshClone bool
+}
+
+// StagedState is that commands write a layer in the place of the workspace.
+type StagedState struct {
+	ID  string // of the layer, "" if there is none
+	Why string // why no command can start, "" if they can
 }
 
 // Question is one that waits for a person.
@@ -129,6 +138,9 @@ type Start struct {
 	// more, to be started by whoever has its screen; nil leaves that to the
 	// session. It is called before the answer returns.
 	Again func(Start)
+	// Keep, in the place of Text and Args, are words of bawn keep or discard,
+	// about what the session has staged. No client can ask for that.
+	Keep []string
 
 	outside bool // without a sandbox, as a person said of this very command
 }

@@ -74,6 +74,7 @@ type task struct {
 	refuse policy.Rule   // by which it does not run
 	shown  func()        // when the sandbox stands; nil is nothing
 	policy policy.Policy // under which it runs
+	staged Staging       // that holds what it writes; nil is the workspace itself
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -117,11 +118,14 @@ func (s *Session) Serve(c Start, client Client) (int, error) {
 		return 0, err
 	}
 	client.person = client.TTY || IsTerminal(client.Stdio.Err)
-	c.Again, c.outside = nil, false // what a client gets is what it asked for
+	c.Again, c.Keep, c.outside = nil, nil, false // what a client gets is what it asked for
 	return s.begin(c, &client)
 }
 
 func (s *Session) begin(c Start, client *Client) (int, error) {
+	if len(c.Keep) > 0 {
+		c.Text, c.Args = "", s.keepWords(c.Keep)
+	}
 	if c.Text == "" && (len(c.Args) == 0 || c.Args[0] == "") {
 		return 0, errors.New("no command given")
 	}
@@ -145,8 +149,8 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 	if client != nil && len(t.info.Command) > maxShown {
 		t.info.Command = strings.ToValidUTF8(t.info.Command[:maxShown], "") + "..."
 	}
+	var err error
 	if c.Kind == Background && c.Terminal == nil {
-		var err error
 		if t.out, err = NewOutput(s.setup.Folder); err != nil {
 			return 0, err
 		}
@@ -167,6 +171,10 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 		t.out.Close()
 		return 0, fmt.Errorf("%d commands run already; stop one", running)
 	}
+	if t.staged, err = s.stageFor(c, running); err != nil {
+		t.out.Close()
+		return 0, err
+	}
 	s.lastTask++
 	t.info.ID, t.info.Tier = s.lastTask, s.tier
 	if c.outside {
@@ -183,7 +191,7 @@ func (s *Session) begin(c Start, client *Client) (int, error) {
 		// What another command asks for can do no more than that one. Where
 		// nobody is there the mode does not count: the agent could run it itself,
 		// in its own sandbox, which is as wide or wider.
-		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.canAsk(), Agent: c.Web || c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0})
+		code, reason := t.run(tier, Asking{Dir: dir, CanAsk: s.canAsk(), Agent: c.Web || c.Kind == Inner && !s.setup.NoAsk, Mode: permission, Stays: c.Kind == Inner || len(c.As) > 0 || t.staged != nil})
 		t.end(code, reason)
 	})
 	s.watchers.tell()

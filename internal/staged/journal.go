@@ -43,16 +43,18 @@ func seenOf(st *unix.Stat_t) seen {
 //	ok ROOT "PATH" INO SIZE MTIME DIR   approved, though its change time may move
 //	mode ROOT "PATH" MODE               its mode in the layer, which is now wider
 //	at ROOT "PATH"                      the folder in which a temporary file may be
+//	kept ROOT "PATH" CTIME              brought there by a keep that left others staged
 type journal struct {
 	path     string
 	f        *os.File
 	approved map[place]seen
 	modes    map[place]uint32
 	at       map[place]bool
+	kept     map[place]int64
 }
 
 func openJournal(dir string) (*journal, error) {
-	j := &journal{path: dir + "/" + journalName, approved: map[place]seen{}, modes: map[place]uint32{}, at: map[place]bool{}}
+	j := &journal{path: dir + "/" + journalName, approved: map[place]seen{}, modes: map[place]uint32{}, at: map[place]bool{}, kept: map[place]int64{}}
 	f, err := os.OpenFile(j.path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return j, nil
@@ -98,6 +100,11 @@ func (j *journal) read(line string) {
 		}
 	case "at":
 		j.at[p] = true
+	case "kept":
+		var ctime int64
+		if _, err := fmt.Sscan(rest, &ctime); err == nil {
+			j.kept[p] = ctime
+		}
 	}
 }
 
@@ -147,6 +154,38 @@ func (j *journal) enter(p place) error {
 	}
 	j.at[p] = true
 	return j.write("at %d %q\n", p.root, p.rel)
+}
+
+// keep notes what a keep has brought into the workspace, by its change time,
+// which it has until somebody else changes it.
+func (j *journal) keep(all map[place]int64) error {
+	var b strings.Builder
+	for p, ctime := range all {
+		j.kept[p] = ctime
+		fmt.Fprintf(&b, "kept %d %q %d\n", p.root, p.rel, ctime)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return j.write("%s", b.String())
+}
+
+// compact leaves what has to outlive the keeps: what was approved and what was
+// kept.
+func (j *journal) compact() error {
+	var b strings.Builder
+	for p, s := range j.approved {
+		fmt.Fprintf(&b, "ok %d %q %d %d %d %t\n", p.root, p.rel, s.ino, s.size, s.mtime, s.dir)
+	}
+	for p, ctime := range j.kept {
+		fmt.Fprintf(&b, "kept %d %q %d\n", p.root, p.rel, ctime)
+	}
+	j.close()
+	tmp := j.path + ".new"
+	if err := os.WriteFile(tmp, []byte(b.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, j.path)
 }
 
 func (j *journal) close() {

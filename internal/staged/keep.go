@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -105,9 +104,14 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 	if err := k.open(); err != nil {
 		return k.out, err
 	}
-	s, err := k.scan()
+	room, err := reserve(keepRoom)
 	if err != nil {
-		return k.out, err
+		return k.out, tooFew(err)
+	}
+	s, err := k.scan()
+	closeAll(room)
+	if err != nil {
+		return k.out, tooFew(err)
 	}
 	k.out.Left = s.Left
 	for ino, at := range s.links {
@@ -176,12 +180,6 @@ type keeper struct {
 	refused map[place]int     // folders → index in out.Refused
 	modes   []folderMode      // folders to finish, when their content is there
 	loose   []folderMode      // folders that were made writable for a while
-}
-
-type folderMode struct {
-	place
-	mode  uint32
-	times []unix.Timespec // nil: as they are
 }
 
 func (k *keeper) open() error {
@@ -398,117 +396,6 @@ func (k *keeper) watch(c *Change, answer Answer) {
 
 func (k *keeper) kept(c *Change) { k.out.Kept = append(k.out.Kept, *c) }
 
-func (k *keeper) remove(c *Change, dir int, name string, now *unix.Stat_t) error {
-	if now == nil {
-		k.kept(c)
-		return nil
-	}
-	if _, ok := k.ask(c, Ask{Op: Remove, Dir: dir, Name: name, Old: now}); !ok {
-		return nil
-	}
-	if err := k.removeTree(dir, name, c.Path, c.Root, k.forced(c)); err != nil {
-		k.refuse(c, Refusal{Why: err.Error(), Conflict: true})
-		return nil
-	}
-	k.kept(c)
-	return nil
-}
-
-// removeTree removes a name with all below it, but nothing that was changed
-// since the run began, nor anything of another mount.
-func (k *keeper) removeTree(dir int, name, rel string, root int, forced bool) error {
-	st, err := lstatAt(dir, name)
-	if err != nil {
-		return err
-	}
-	if !forced && k.r.after(st) && !k.j.knows(place{root, rel}, st) {
-		return fmt.Errorf("%q was changed since the run began", rel)
-	}
-	if !isDir(st) {
-		defer failpoint("removed")
-		return unix.Unlinkat(dir, name, 0)
-	}
-	fd, err := openDirIn(dir, name)
-	if err == unix.EACCES && int(st.Uid) == os.Geteuid() {
-		if at, e := pathAt(dir, name); e == nil {
-			_ = unix.Chmod(fdPath(at), 0o700)
-			unix.Close(at)
-			fd, err = openDirIn(dir, name)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if st.Mode&0o300 != 0o300 {
-		_ = unix.Fchmod(fd, 0o700) // unlink says so if it could not be
-	}
-	names, err := namesIn(fd)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if err := k.removeTree(fd, n, join(rel, n), root, forced); err != nil {
-			return err
-		}
-	}
-	defer failpoint("removed folder")
-	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-}
-
-// folder makes a folder, in the place of whatever else had the name.
-func (k *keeper) folder(c *Change, dir int, name string, now *unix.Stat_t) error {
-	if isDir(now) {
-		return k.folderMode(c)
-	}
-	if _, ok := k.ask(c, Ask{Op: Mkdir, Dir: dir, Name: name, Stat: c.up, Old: now}); !ok {
-		return nil
-	}
-	if now != nil {
-		if err := unix.Unlinkat(dir, name, 0); err != nil {
-			return err
-		}
-		failpoint("replaced")
-	}
-	if err := unix.Mkdirat(dir, name, c.mode&0o777|0o700); err != nil {
-		return k.failed(c, err)
-	}
-	failpoint("mkdir")
-	k.later(c)
-	k.kept(c)
-	return nil
-}
-
-// later gives a folder its mode and times when its content is there.
-func (k *keeper) later(c *Change) {
-	k.modes = append(k.modes, folderMode{place{c.Root, c.Path}, keptMode(c), []unix.Timespec{c.up.Atim, c.up.Mtim}})
-}
-
-func (k *keeper) folderMode(c *Change) error {
-	parent, name := split(c.Path)
-	dir := -1
-	if c.Path == "." {
-		parent, name = ".", "."
-	}
-	dir, err := k.enter(place{c.Root, parent})
-	if err != nil {
-		return k.failed(c, err)
-	}
-	if _, ok := k.ask(c, Ask{Op: SetMode, Dir: dir, Name: name, Stat: c.up, Old: c.ws}); !ok {
-		return nil
-	}
-	k.modes = append(k.modes, folderMode{place: place{c.Root, c.Path}, mode: keptMode(c)})
-	k.kept(c)
-	return nil
-}
-
-func depth(rel string) int {
-	if rel == "." {
-		return 0
-	}
-	return 1 + strings.Count(rel, "/")
-}
-
 // failed notes what the file system refuses for one name; a full disk ends all.
 func (k *keeper) failed(c *Change, err error) error {
 	switch {
@@ -516,42 +403,5 @@ func (k *keeper) failed(c *Change, err error) error {
 		return err
 	}
 	k.refuse(c, Refusal{Why: err.Error()})
-	return nil
-}
-
-// finish gives folders their modes, the deepest first, and waits until all is
-// on the disk.
-func (k *keeper) finish() error {
-	k.leaveDir()
-	set := map[place]bool{}
-	// What the command left comes before, and wins over, what was there.
-	all := append(k.modes, k.loose...)
-	slices.SortStableFunc(all, func(a, b folderMode) int { return depth(b.rel) - depth(a.rel) })
-	for _, m := range all {
-		if set[m.place] {
-			continue
-		}
-		set[m.place] = true
-		fd, err := openDirIn(k.ws[m.root], m.rel)
-		if err != nil {
-			continue // removed meanwhile, or moved: it is not ours any more
-		}
-		err = unix.Fchmod(fd, m.mode)
-		failpoint("mode")
-		if err == nil && m.times != nil {
-			err = unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(fd), m.times, 0)
-		}
-		unix.Close(fd)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.r.PathOf(m.root, m.rel), err)
-		}
-	}
-	failpoint("finish")
-	for _, fd := range k.ws {
-		if err := unix.Syncfs(fd); err != nil {
-			return fmt.Errorf("write to the disk: %w", err)
-		}
-	}
-	failpoint("synced")
 	return nil
 }

@@ -312,7 +312,28 @@ func (k *keeper) settle() error {
 		failpoint("unlinked")
 	}
 	failpoint("settled")
-	return nil
+	return k.noteKept()
+}
+
+// noteKept notes what this keep brought, for the next one: the run may go on in
+// a session, and change it again.
+func (k *keeper) noteKept() error {
+	all := map[place]int64{}
+	for _, c := range k.out.Kept {
+		if c.Kind == Deleted || c.Path == "." {
+			continue
+		}
+		parent, name := split(c.Path)
+		dir, err := openDirIn(k.ws[c.Root], parent)
+		if err != nil {
+			continue // moved away meanwhile: then it is in the way
+		}
+		if st, err := lstatAt(dir, name); err == nil && (c.Kind != Mode || k.j.kept[place{c.Root, c.Path}] != 0) {
+			all[place{c.Root, c.Path}] = st.Ctim.Nano()
+		}
+		unix.Close(dir)
+	}
+	return k.j.keep(all)
 }
 
 // hidden reports whether rel or a folder above it hides, in the layer, what the

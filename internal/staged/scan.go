@@ -79,7 +79,8 @@ func (r *Run) Scan() (*Scan, error) {
 		return nil, err
 	}
 	defer j.close()
-	return r.scan(j)
+	s, err := r.scan(j)
+	return s, tooFew(err)
 }
 
 func (r *Run) scan(j *journal) (*Scan, error) {
@@ -206,6 +207,12 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 		}
 		defer unix.Close(ws)
 	}
+	// What looks at a single name takes a failure for an answer.
+	room, err := reserve(4)
+	if err != nil {
+		return err
+	}
+	closeAll(room)
 	stats := make(map[string]*unix.Stat_t, len(names))
 	for _, name := range names {
 		if stats[name], err = lstatAt(up, name); err != nil {
@@ -438,11 +445,17 @@ func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, 
 		return "", nil
 	}
 	fd, err := openDirIn(ws, name)
+	if err == unix.EMFILE {
+		return "", err
+	}
 	if err != nil {
 		return "cannot be looked into: " + err.Error(), nil
 	}
 	defer unix.Close(fd)
 	names, err := namesIn(fd)
+	if errors.Is(err, unix.EMFILE) {
+		return "", err
+	}
 	if err != nil {
 		return "cannot be looked into: " + err.Error(), nil
 	}
@@ -473,6 +486,9 @@ func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, 
 func (r *Run) after(st *unix.Stat_t) bool { return st.Ctim.Nano() >= r.Since }
 
 func (j *journal) knows(p place, st *unix.Stat_t) bool {
+	if ctime, ok := j.kept[p]; ok && ctime == st.Ctim.Nano() {
+		return true
+	}
 	s, ok := j.approved[p]
 	return ok && s == seenOf(st)
 }

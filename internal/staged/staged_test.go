@@ -339,7 +339,7 @@ func TestHiddenAndListed(t *testing.T) {
 	wantKept(t, b.Bawn(t, "log", "show", id), 0, "staged")
 	keep(t, b, id[:6]).OK(t)
 	wantKept(t, b.Bawn(t, "log", "show", id), 0, "1 kept")
-	// A run that changes nothing leaves nothing.
+	// A run that changes nothing leaves nothing but the empty layer for the next.
 	b.Sh(t, "cat f").OK(t)
 	if left := stagedIDs(t, b); len(left) > 0 {
 		t.Errorf("left: %v", left)

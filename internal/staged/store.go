@@ -53,7 +53,6 @@ type Root struct {
 
 const (
 	metaName    = "run.json"
-	lockName    = "lock"
 	journalName = "journal"
 	gonePrefix  = ".gone-" // a run that is being removed
 	maxMeta     = 1 << 20
@@ -92,12 +91,21 @@ func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 	if err := checkMounts(roots); err != nil {
 		return nil, err
 	}
+	// Coarse change times (docs/staged.md): all of the second counts as after.
+	if m.Since == 0 {
+		m.Since = m.Started.UnixNano()
+	} else {
+		m.Since = m.Started.Truncate(time.Duration(m.Since)).UnixNano()
+	}
 	d, err := disk.Make(s.Dir)
 	if err != nil {
 		return nil, err
 	}
 	d.Close()
-	r = &Run{dir: filepath.Join(s.Dir, m.ID)}
+	if r := s.claim(m); r != nil {
+		return r, nil
+	}
+	r = &Run{Meta: m, dir: filepath.Join(s.Dir, m.ID)}
 	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -114,14 +122,7 @@ func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 			return nil, err
 		}
 	}
-	// Coarse change times (docs/staged.md): all of the second counts as after.
-	if m.Since == 0 {
-		m.Since = m.Started.UnixNano()
-	} else {
-		m.Since = m.Started.Truncate(time.Duration(m.Since)).UnixNano()
-	}
-	r.Meta = m
-	return r, r.save()
+	return r, r.write(metaName)
 }
 
 // lookRoot notes which folder path is. since is the grain of its change times
@@ -203,23 +204,46 @@ func (r *Run) End(code int) error {
 }
 
 func (r *Run) save() error {
+	tmp := metaName + ".new"
+	if err := r.write(tmp); err != nil {
+		return err
+	}
+	return os.Rename(r.dir+"/"+tmp, r.dir+"/"+metaName)
+}
+
+func (r *Run) write(name string) error {
 	data, err := json.Marshal(r.Meta)
 	if err != nil {
 		return err
 	}
-	tmp := r.dir + "/" + metaName + ".new"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, r.dir+"/"+metaName)
+	return os.WriteFile(r.dir+"/"+name, append(data, '\n'), 0o600)
 }
 
+// takeLock holds the folder of a run. It may have got another name before it
+// was held.
 func takeLock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir+"/"+lockName, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
 	if err != nil {
 		return nil, err
 	}
-	return f, flock(f)
+	if err := flock(f); err != nil {
+		return nil, err
+	}
+	held, err := f.Stat()
+	if err == nil {
+		var named fs.FileInfo
+		if named, err = os.Lstat(dir); err == nil && os.SameFile(held, named) {
+			return f, nil
+		}
+	}
+	f.Close()
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = ErrNone
+	}
+	return nil, err
 }
 
 func flock(f *os.File) error {
@@ -268,10 +292,7 @@ func (s Store) Open(id string) (*Run, error) {
 
 // Close lets go of the run.
 func (r *Run) Close() {
-	for _, f := range r.layers {
-		f.Close()
-	}
-	if r.layers = nil; r.lock != nil {
+	if r.releaseLayers(); r.lock != nil {
 		r.lock.Close()
 		r.lock = nil
 	}

@@ -310,6 +310,9 @@ func (a *app) next() (c session.Start, ok bool) {
 // echo writes a command as if it had been typed.
 func (a *app) echo(c session.Start) {
 	text := c.Text
+	if len(c.Keep) > 0 { // it was typed
+		return
+	}
 	if c.NoEgress {
 		text = "!" + text
 	}
@@ -350,6 +353,10 @@ func (a *app) slash(line string) {
 	a.tell(r.note)
 	a.page(r.page)
 	a.quit = a.quit || r.quit
+	if r.start != nil {
+		a.runAgain(*r.start) // when the screen is free, which it is
+		a.update()
+	}
 }
 
 // print writes lines among the output.

@@ -35,7 +35,11 @@ func (a *app) runPlain() error {
 			}
 			continue
 		}
-		fmt.Fprint(a.tty, "> ")
+		prompt := "> "
+		if a.s.State().Staged != nil { // there is no status bar
+			prompt = "staged> "
+		}
+		fmt.Fprint(a.tty, prompt)
 		line, err := readLine(a.tty)
 		switch {
 		case errors.Is(err, io.EOF): // Ctrl+D

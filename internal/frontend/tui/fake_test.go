@@ -63,6 +63,11 @@ func (f *fake) SetPermission(m policy.PermissionMode) error {
 	return f.err
 }
 
+func (f *fake) Stage(on bool) error {
+	f.did1("stage %v", on)
+	return f.err
+}
+
 func (f *fake) AnswerFreshClone(airlock bool) error {
 	f.did1("clone %v", airlock)
 	return f.err

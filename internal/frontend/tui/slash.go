@@ -36,6 +36,10 @@ var slashes = [...]slash{
 	{"tasks", "", "the commands of this session", TasksPage, nil},
 	{"output", "TASK", "the end of what a background task wrote", NoPage, nil},
 	{"stop", "TASK", "end a task; a second time kills it", NoPage, nil},
+	{"stage", "[off]", "keep what commands write out of the workspace, from now on", NoPage, []string{"off"}},
+	{"diff", "[PATH...]", "what is staged, as a diff", NoPage, nil},
+	{"keep", "[PATH...]", "bring what is staged into the workspace; --force PATH, as bawn keep", NoPage, nil},
+	{"discard", "", "throw away what is staged", NoPage, nil},
 	{"help", "", "this help", HelpPage, nil},
 	{"quit", "", "end the session and every command of it", NoPage, nil},
 }
@@ -58,6 +62,8 @@ func parseSlash(line string) (c slash, args []string, err error) {
 	switch {
 	case c.name == "check": // a path may have spaces
 		least, most = 2, 1000
+	case strings.HasSuffix(c.args, "...]"):
+		most = 1000
 	case c.args != "" && !strings.HasPrefix(c.args, "["):
 		least++
 	}
@@ -106,6 +112,8 @@ type slashResult struct {
 	note string   // to tell, one line
 	text []string // to print, safe to show
 	quit bool
+	// start is a command for the screen.
+	start *session.Start
 }
 
 // runSlash does what a line that begins with a slash says. A page is for the
@@ -154,6 +162,21 @@ func runSlash(line string, s Session, o Options) (slashResult, error) {
 			return slashResult{text: o.Look.plainLines(string(b))}, err
 		}
 		return slashResult{note: fmt.Sprintf("task %d was asked to end", id)}, s.Stop(id)
+	case "stage":
+		if len(args) > 0 && args[0] != "off" {
+			return slashResult{}, fmt.Errorf("%q: it is /stage, or /stage off", args[0])
+		}
+		if err := s.Stage(len(args) == 0); err != nil {
+			return slashResult{}, err
+		}
+		if len(args) > 0 {
+			return slashResult{note: "commands write the workspace again"}, nil
+		}
+		return slashResult{note: "writes are staged: /diff, /keep, /discard"}, nil
+	case "diff":
+		return slashResult{start: &session.Start{Keep: append([]string{"keep", "--diff"}, args...)}}, nil
+	case "keep", "discard":
+		return slashResult{start: &session.Start{Keep: append([]string{c.name}, args...)}}, nil
 	case "quit":
 		return slashResult{quit: true}, nil
 	}

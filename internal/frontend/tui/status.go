@@ -17,6 +17,7 @@ type part []string
 // The parts, from left to right.
 const (
 	partTier = iota
+	partStaged
 	partQuestions
 	partWorkspace
 	partNetwork
@@ -28,14 +29,14 @@ const (
 )
 
 // giveUp is the order in which parts become shorter when the bar is too wide:
-// the least important first. Tier and questions stay.
+// the least important first. Tier, that it is staged, and questions stay.
 var giveUp = [...]int{
 	partKeys, partKeys, partLast, partWorkspace, partNetwork, partCounts, partWorkspace, partTasks,
 	partWorkspace, partLast, partNetwork, partTasks, partCounts, partQuestions,
 }
 
 // statusBar is the line under everything: at most w cells of styled text. A
-// note, if there is one, takes the place of all but the tier and the questions.
+// note, if there is one, takes the place of all but the badges and the questions.
 func statusBar(st session.State, note string, w int, o Options) string {
 	l := o.Look
 	parts := o.statusParts(st)
@@ -77,6 +78,9 @@ func (l Look) joinParts(parts [numParts]part, at [numParts]int, w int) string {
 func (o Options) statusParts(st session.State) (parts [numParts]part) {
 	l := o.Look
 	parts[partTier] = part{l.badge(tierPaint(st), tierWord(st))}
+	if st.Staged != nil {
+		parts[partStaged] = part{l.badge(stagedPaint(st), "staged")}
+	}
 	if n := len(st.Questions); n > 0 {
 		parts[partQuestions] = part{l.badge(careful, plural(n, "question")), l.badge(careful, fmt.Sprintf("?%d", n))}
 	}
@@ -149,6 +153,13 @@ func tierWord(st session.State) string {
 		return st.Mode.String()
 	}
 	return st.Tier.String()
+}
+
+func stagedPaint(st session.State) paint {
+	if st.Staged.Why != "" {
+		return bad
+	}
+	return careful
 }
 
 // tierOf is the tier whose rules hold.

@@ -175,3 +175,36 @@ func TestLookOf(t *testing.T) {
 		}
 	}
 }
+
+// That commands are staged is said whatever else there is to say.
+func TestStatusBar_Staged(t *testing.T) {
+	o := Options{Keys: Keymap{}}
+	for _, w := range []int{20, 40, 120} {
+		for _, note := range []string{"", "a note that takes the place of much"} {
+			st := session.State{Workspace: "/a/long/way/to/it", Tier: policy.Guarded, Staged: &session.StagedState{ID: "1"}}
+			if bar := statusBar(st, note, w, o); !strings.Contains(bar, "staged") {
+				t.Errorf("%d, %q: %q", w, note, bar)
+			}
+			st.Staged = nil
+			if bar := statusBar(st, note, w, o); strings.Contains(bar, "staged") {
+				t.Errorf("%d, %q: %q", w, note, bar)
+			}
+		}
+	}
+}
+
+// Open is passed over while commands are staged.
+func TestStaged_NextTier(t *testing.T) {
+	f := &fake{st: session.State{Tier: policy.Airlock, Staged: &session.StagedState{ID: "1"}}}
+	if note, ask := NextTier(f); ask != NoPage || f.st.Tier != policy.Guarded {
+		t.Errorf("%q, %v, %v", note, ask, f.st.Tier)
+	}
+	f.st.Tier = policy.Guarded
+	if note, ask := switchTo(f, policy.Open); ask != NoPage || f.st.Tier != policy.Guarded || !strings.Contains(note, "/stage off") {
+		t.Errorf("%q, %v, %v", note, ask, f.st.Tier)
+	}
+	f.st.Tier, f.st.Staged = policy.Airlock, nil
+	if _, ask := NextTier(f); ask != OpenPage {
+		t.Errorf("%v", ask)
+	}
+}

@@ -23,7 +23,12 @@ func cycled(t policy.Tier) policy.Tier {
 // NextTier goes to the next tier. If that must be asked about, it is the page
 // to show; else note is what to tell the person.
 func NextTier(s Session) (note string, ask Page) {
-	return switchTo(s, cycled(s.State().Tier))
+	st := s.State()
+	next := cycled(st.Tier)
+	if st.Staged != nil && next == policy.Open { // of which nothing can be staged
+		next = cycled(next)
+	}
+	return switchTo(s, next)
 }
 
 // switchTo goes to a tier, as NextTier does: open is asked about.
@@ -32,6 +37,8 @@ func switchTo(s Session, t policy.Tier) (note string, ask Page) {
 	switch {
 	case st.Mode != policy.NoMode:
 		return fixedNote(st.Mode), NoPage
+	case t == policy.Open && st.Staged != nil:
+		return "Sandbox: still " + st.Tier.String() + ", as it is staged; /stage off first", NoPage
 	case t == policy.Open && st.Tier != policy.Open:
 		return "", OpenPage
 	}

@@ -21,6 +21,8 @@ type Session interface {
 	// tier was kept for the next session, "" if nowhere (SPEC T3, T4).
 	SetTier(t policy.Tier) (saved string, err error)
 	SetPermission(m policy.PermissionMode) error
+	// Stage switches whether what commands write is staged.
+	Stage(on bool) error
 	// AnswerFreshClone settles the suggestion of SPEC T6.
 	AnswerFreshClone(airlock bool) error
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +30,8 @@ type keeper struct {
 	mu     sync.Mutex
 	closed bool
 	made   []*shared
+
+	staged atomic.Pointer[layers] // nil: there are none
 }
 
 // NewKeeper starts one, of the native launcher alone: bubblewrap makes a
@@ -55,7 +59,7 @@ func NewKeeper() (sandbox.Keeper, error) {
 		path:      "/proc/self/exe",
 		args:      []string{"bawn: session"},
 		files:     []uintptr{n, n, n, stage.ControlFD: 0, stage.SpecFD: 0},
-		sys:       stage.Cloned(0, unix.CAP_SETFCAP), // or root could not be mapped in the namespaces within
+		sys:       stage.Cloned(0, append(stage.LayerCaps(true), unix.CAP_SETFCAP)...), // or root could not be mapped in the namespaces within
 	}, func() {})
 	if f.err != nil {
 		return nil, f.err
@@ -84,6 +88,9 @@ func (k *keeper) Close() error {
 		return nil
 	}
 	k.closed = true
+	if l := k.staged.Swap(nil); l != nil {
+		l.close()
+	}
 	k.p.Kill() // and the kernel all that is in it
 	<-k.done
 	for _, s := range k.made {
@@ -118,7 +125,7 @@ func (k *keeper) Network(n sandbox.Network) (sandbox.Shared, error) {
 	}
 	err = unix.Sendmsg(k.p.control, msg, unix.UnixRights(pair[1]), nil, 0)
 	unix.Close(pair[1])
-	s := &shared{link: process{control: pair[0], local: n.Local}}
+	s := &shared{keeper: k, link: process{control: pair[0], local: n.Local}}
 	if err == unix.EPIPE || err == unix.ECONNRESET {
 		err = errKeeper
 	}
@@ -137,7 +144,8 @@ func (k *keeper) Network(n sandbox.Network) (sandbox.Shared, error) {
 // shared is one network of a keeper. On its control socket each request gets
 // one answer, in order.
 type shared struct {
-	link process // control and local ports alone
+	keeper *keeper
+	link   process // control and local ports alone
 
 	mu      sync.Mutex // a request and its answer
 	sockets *sandbox.Sockets
@@ -238,7 +246,7 @@ func (s *shared) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.hand(data, spec, stdio); err != nil {
+	if err := s.describe(p, data, spec, stdio); err != nil {
 		p.Kill()
 		_ = p.Close()
 		return nil, err
@@ -247,6 +255,20 @@ func (s *shared) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process,
 		return nil, err
 	}
 	return p, nil
+}
+
+// describe hands a stage what it is to be, with the session's layers if it
+// shows them.
+func (s *shared) describe(p *process, data []byte, spec sandbox.Spec, stdio sandbox.Stdio) error {
+	if !showsLayers(spec.Mounts) {
+		return p.hand(data, spec, stdio, nil)
+	}
+	mounts, err := s.keeper.staged.Load().mounts()
+	if err != nil {
+		return err
+	}
+	defer closeFDs(mounts)
+	return p.hand(data, spec, stdio, mounts)
 }
 
 // take is a stage to describe. What went wrong ahead of time may be over.
@@ -266,7 +288,7 @@ func (s *shared) take(folders int, layers bool) (*process, error) {
 }
 
 // hand describes the sandbox to a stage that has no descriptor yet.
-func (p *process) hand(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) error {
+func (p *process) hand(data []byte, spec sandbox.Spec, stdio sandbox.Stdio, layers []int) error {
 	file, err := specFile(data)
 	if err != nil {
 		return err
@@ -276,16 +298,28 @@ func (p *process) hand(data []byte, spec sandbox.Spec, stdio sandbox.Stdio) erro
 	if !spec.TTY {
 		fds = append(fds, int(stdio.In.Fd()), int(stdio.Out.Fd()), int(stdio.Err.Fd()))
 	}
-	if err := p.sendSpec(fds, spec.Guard); err != nil {
+	if err := p.sendSpec(fds, layers, spec.Guard); err != nil {
 		return fmt.Errorf("describe the sandbox: %w", err)
 	}
 	return nil
 }
 
-// close ends what the keeper's end has left.
+// Close implements sandbox.Shared.
+func (s *shared) Close() {
+	k := s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made = slices.DeleteFunc(k.made, func(o *shared) bool { return o == s })
+	s.close()
+}
+
+// close ends what the keeper's end has left, or the network before it.
 func (s *shared) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.link.control < 0 {
+		return
+	}
 	f := <-s.spare
 	if f.err == nil {
 		_ = f.p.Close()

@@ -200,3 +200,16 @@ func patched(t *testing.T, file, patch string) {
 		t.Fatalf("%v: %s\n%s", err, out, text)
 	}
 }
+
+// An address in the command's text is learned as one that a program asks for:
+// the run is not refused before, as bawn run is.
+func TestLearn_AddressInTheText(t *testing.T) {
+	b := New(t, "native")
+	const text = "curl -sSf http://10.9.8.7:81/"
+	if l := b.learn(t, text); l.Code == 125 || !slices.Equal(l.values(), []string{"10.9.8.7:81"}) || l.Proposals[0].Careful == "" {
+		t.Errorf("%+v", l)
+	}
+	if r := b.Bawn(t, "run", "--no-prompt", "-c", text); r.Code != 125 || !strings.Contains(r.Stderr, "not run") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -191,6 +191,11 @@ func (p *proposer) host(h policy.Host, port uint16, note string) {
 		return
 	}
 	careful := ""
+	if _, literal := h.Addr(); literal {
+		careful = "it is an address: whose it is, and will be, no name says"
+	} else if !strings.Contains(h.String(), ".") {
+		careful = "it has no dot: which host that is each network says for itself"
+	}
 	if _, warning := hostname.Display(h); warning != "" {
 		careful = "it " + warning
 	}

@@ -90,6 +90,30 @@ func keysOf(list []Proposal) (out []string) {
 	return out
 }
 
+// An address that was asked for is told: proposed, with care, or why it never
+// is. A name without a dot wants a yes of its own.
+func TestProposeAddressesAndBareNames(t *testing.T) {
+	for _, tt := range []struct {
+		host string
+		port uint16
+		want []string
+		left string
+	}{
+		{"8.8.8.8", 443, []string{"allowed_domains 8.8.8.8:443!"}, ""},
+		{"2001:4860:4860::8888", 443, []string{"allowed_domains [2001:4860:4860::8888]:443!"}, ""},
+		{"203.0.113.5", 80, []string{"allowed_domains 203.0.113.5:80!"}, ""},
+		{"10.9.8.7", 5432, []string{"allowed_domains 10.9.8.7:5432!"}, ""},
+		{"169.254.169.254", 80, nil, "never proposed"},
+		{"buildhost", 80, []string{"allowed_domains buildhost:80!"}, ""},
+		{"build.example", 80, []string{"allowed_domains build.example:80"}, ""},
+	} {
+		got, left := Propose(facts(connect(t, tt.host, tt.port)))
+		if keys := keysOf(got); !slices.Equal(keys, tt.want) || tt.left != "" && !strings.Contains(fmt.Sprint(left), tt.left) || len(got)+len(left) == 0 {
+			t.Errorf("%s: %q, %v", tt.host, keys, left)
+		}
+	}
+}
+
 func TestPropose(t *testing.T) {
 	leads := func(to string, r policy.Rule, port uint16) session.Denial {
 		return session.Denial{Host: "in.example", Port: port, Rule: policy.Rule{ID: r.ID, Text: "in.example leads to " + to}}

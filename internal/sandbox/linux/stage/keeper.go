@@ -55,6 +55,10 @@ func runKeeper(mark Mark) int {
 			go k.serve(fds[0], n)
 			continue
 		}
+		if len(msg) == 1 && msg[0] == MsgStage && len(fds) == 2 {
+			go serveLayers(fds[0], fds[1])
+			continue
+		}
 		closeAll(fds)
 	}
 }
@@ -185,7 +189,7 @@ func noNamespaces(what string, err error) error {
 // receive reads one message and takes over the descriptors that came with it.
 func receive(control int) (msg []byte, fds []int, err error) {
 	buf := make([]byte, 2+2*MaxLocal)
-	oob := make([]byte, unix.CmsgSpace(4*5)) // MsgSpec has the most: five
+	oob := make([]byte, unix.CmsgSpace(4*(5+MaxStaged))) // MsgSpec has the most
 	for {
 		n, oobn, flags, _, err := unix.Recvmsg(control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
@@ -218,31 +222,41 @@ func closeAll(fds []int) {
 	}
 }
 
-// receiveSpec puts the descriptors that come with a Spec in their places, but
-// for the guard's lock, which is the last one, or -1.
-func receiveSpec(kept bool) (lock int, err error) {
+// specFDs are what comes with a Spec besides the stage's own descriptors.
+type specFDs struct {
+	layers []int // mounts of the session's
+	lock   int   // by which the guard takes turns, or -1
+}
+
+// receiveSpec puts the descriptors of the stage itself, which a kept one gets
+// with the Spec, in their places.
+func receiveSpec(kept bool) (with specFDs, err error) {
+	with.lock = -1
 	msg, fds, err := receive(ControlFD)
 	if err != nil {
-		return -1, err
+		return with, err
 	}
-	lock = -1
-	if n := len(fds); n > 0 && len(msg) == 2 && msg[1] == 1 {
-		lock, fds = fds[n-1], fds[:n-1]
+	known := len(msg) == 3 && msg[0] == MsgSpec && msg[2] <= 1 && len(fds) >= int(msg[1]+msg[2])
+	if known && kept {
+		known = msg[1] == 1 || msg[1] == 4
+	} else if known {
+		known = msg[1] == 0 && len(fds) == int(msg[2])
 	}
-	defer closeAll(fds)
-	known := len(fds) == 0
-	if kept {
-		known = len(fds) == 1 || len(fds) == 4
+	if !known {
+		closeAll(fds)
+		return with, unix.EPROTO
 	}
-	if !known || len(msg) != 2 || msg[0] != MsgSpec {
-		closeFD(lock)
-		return -1, unix.EPROTO
-	}
-	for i, to := range []int{SpecFD, 0, 1, 2}[:len(fds)] { // all four are taken
-		if err := dup3(fds[i], to); err != nil {
-			closeFD(lock)
-			return -1, err
+	own, rest := fds[:msg[1]], fds[msg[1]:]
+	defer closeAll(own)
+	for i, to := range []int{SpecFD, 0, 1, 2}[:len(own)] { // all four are taken
+		if err := dup3(own[i], to); err != nil {
+			closeAll(rest)
+			return with, err
 		}
 	}
-	return lock, nil
+	if msg[2] == 1 {
+		rest, with.lock = rest[:len(rest)-1], rest[len(rest)-1]
+	}
+	with.layers = rest
+	return with, nil
 }

@@ -33,7 +33,7 @@ type layerMade struct {
 // plain says why there is no layer, and is nil with one.
 func layerTree(m sandbox.Mount) (tree int, plain, err error) {
 	if m.Op == sandbox.OpStaged {
-		tree, err = stagedTree(m)
+		tree, _, err = stagedTree(m) // the lock ends with pid 1
 		return tree, nil, err
 	}
 	lower, plain := openDir(m.Target)
@@ -59,7 +59,7 @@ func layerOver(lower int, store string) (int, error) {
 	}
 	defer closeFD(dir)
 	for n := range maxLayers {
-		tree, err := overlay(lower, dir, strconv.Itoa(n), nil)
+		tree, _, err := overlay(lower, dir, strconv.Itoa(n), nil)
 		if err != unix.EBUSY {
 			return tree, err
 		}
@@ -68,17 +68,17 @@ func layerOver(lower int, store string) (int, error) {
 }
 
 // overlay mounts the kernel's overlay with the layer of this name, or says
-// EBUSY: what two mounts do that write one layer is undefined. The lock is
-// pid 1's, and ends with it. (index=on would make the kernel refuse, but writes
+// EBUSY: what two mounts do that write one layer is undefined. lock is open
+// and holds the layer for as long as it is. (index=on would make the kernel refuse, but writes
 // a line into its log for each mount.) Redirects in what lies below are not
 // followed (userxattr). Its end would write all of the disk's dirty files out,
 // and wait (volatile: it does not, nor for an fsync in the cache); the mark by
 // which the kernel would refuse the layer the next time is removed. root prepares
 // the folder that the overlay's own root shows, if it is not nil.
-func overlay(lower, store int, name string, root func(upper int) error) (tree int, err error) {
+func overlay(lower, store int, name string, root func(upper int) error) (tree, lock int, err error) {
 	layer, err := folderIn(store, name)
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	defer func() {
 		if err != nil {
@@ -89,24 +89,24 @@ func overlay(lower, store int, name string, root func(upper int) error) (tree in
 		if err == unix.EWOULDBLOCK {
 			err = unix.EBUSY
 		}
-		return -1, err
+		return -1, -1, err
 	}
 	if err := fit(layer); err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	upper, err := folderIn(layer, "upper")
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	defer closeFD(upper)
 	if root != nil {
 		if err := root(upper); err != nil {
-			return -1, err
+			return -1, -1, err
 		}
 	}
 	work, err := folderIn(layer, "work")
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	defer closeFD(work)
 	for _, mark := range [...]string{"work/incompat/volatile/dirty", "work/incompat/volatile", "work/incompat"} {
@@ -115,33 +115,34 @@ func overlay(lower, store int, name string, root func(upper int) error) (tree in
 			err = unix.Unlinkat(work, mark, unix.AT_REMOVEDIR)
 		}
 		if err != nil && err != unix.ENOENT {
-			return -1, err
+			return -1, -1, err
 		}
 	}
 	ctx, err := fsopen("overlay")
 	if err != nil {
-		return -1, fmt.Errorf("the kernel's overlay: %w", err)
+		return -1, -1, fmt.Errorf("the kernel's overlay: %w", err)
 	}
 	defer closeFD(ctx)
 	for _, o := range [...][2]string{
 		{"lowerdir", fdPath(lower)}, {"upperdir", fdPath(upper)}, {"workdir", fdPath(work)},
 	} {
 		if err := fsconfigString(ctx, o[0], o[1]); err != nil {
-			return -1, fmt.Errorf("the kernel's overlay: option %s: %w", o[0], err)
+			return -1, -1, fmt.Errorf("the kernel's overlay: option %s: %w", o[0], err)
 		}
 	}
 	for _, flag := range [...]string{"userxattr", "volatile"} {
 		if err := fsconfigFlag(ctx, flag); err != nil {
-			return -1, fmt.Errorf("the kernel's overlay: option %s: %w", flag, err)
+			return -1, -1, fmt.Errorf("the kernel's overlay: option %s: %w", flag, err)
 		}
 	}
 	if err := fsconfigCreate(ctx); err != nil {
 		if err == unix.EBUSY {
-			return -1, err
+			return -1, -1, err
 		}
-		return -1, fmt.Errorf("the kernel's overlay: %w%s", err, said(ctx))
+		return -1, -1, fmt.Errorf("the kernel's overlay: %w%s", err, said(ctx))
 	}
-	return fsmount(ctx, attrBase)
+	tree, err = fsmount(ctx, attrBase)
+	return tree, layer, err
 }
 
 // folderIn opens a folder that may have to be made, by no link.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,8 +30,15 @@ type builder struct {
 	dev     [len(devNodes)]int // clones of the host's device nodes
 	pool    pool               // writable folders: temp, shared memory, caches of one run
 	frame   pool               // folders that are read-only once filled, and the stubs of masks
-	kept    map[string]int     // place of the session's temp → its mount, not yet attached
-	roots   map[string]int     // mount point in the session's temp → the mount there
+	kept    kept
+	roots   map[string]int // mount point in the session's temp → the mount there
+}
+
+// kept are mounts of the session's own that the keeper has handed over,
+// not yet attached.
+type kept struct {
+	temp   map[string]int // by their place
+	layers []int          // by their number
 }
 
 var devNodes = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
@@ -57,9 +65,9 @@ func stepError(m sandbox.Mount, err error) error {
 
 // build carries out the steps. Any failure ends the run: a half-made
 // boundary is none. While all files of the host are still there, and none is
-// writable, it calls visible. kept is shown in the place of temps of that name.
+// writable, it calls visible.
 // notes are lines about what could be made only in part.
-func build(mounts []sandbox.Mount, kept map[string]int, visible func() error) (notes []byte, err error) {
+func build(mounts []sandbox.Mount, kept kept, visible func() error) (notes []byte, err error) {
 	umask := unix.Umask(0)
 	defer unix.Umask(umask)
 	b := builder{
@@ -113,6 +121,17 @@ func vanished(op sandbox.Op, err error) bool {
 // collect takes hold of everything of the host that later steps show: the
 // steps cover the paths to it.
 func (b *builder) collect(mounts []sandbox.Mount) error {
+	// First, and beside each other and the rest: the kernel waits for the disk.
+	layers, n := make(chan layerMade), 0
+	for i, m := range mounts {
+		if m.Op == sandbox.OpLayer || m.Op == sandbox.OpStaged && !m.Kept {
+			n++
+			go func() {
+				tree, plain, err := layerTree(m)
+				layers <- layerMade{i, tree, plain, err}
+			}()
+		}
+	}
 	for i, d := range devNodes {
 		fd, err := openTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
@@ -120,7 +139,6 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 		}
 		b.dev[i] = fd
 	}
-	layers, n := make(chan layerMade), 0
 	for i, m := range mounts {
 		switch m.Op {
 		case sandbox.OpSkeleton:
@@ -141,13 +159,15 @@ func (b *builder) collect(mounts []sandbox.Mount) error {
 				return stepError(m, err)
 			}
 			b.trees[i] = tree
-		case sandbox.OpLayer, sandbox.OpStaged:
-			// Beside each other: the kernel waits for the disk in each.
-			n++
-			go func() {
-				tree, plain, err := layerTree(m)
-				layers <- layerMade{i, tree, plain, err}
-			}()
+		case sandbox.OpStaged:
+			if !m.Kept {
+				continue
+			}
+			n, err := strconv.Atoi(base(m.Source))
+			if err != nil || n < 0 || n >= len(b.kept.layers) || b.kept.layers[n] < 0 {
+				return stepError(m, errors.New("the session has no layer for it"))
+			}
+			b.trees[i], b.kept.layers[n] = b.kept.layers[n], -1
 		}
 	}
 	for range n {
@@ -270,7 +290,7 @@ func moveTo(tree, at int) error {
 // other folders in the place of those above it at any time, and what protects
 // names in the mount must not land there.
 func (b *builder) hold(tree int, target string) error {
-	for temp := range b.kept {
+	for temp := range b.kept.temp {
 		if target == temp || !policy.Inside(target, temp) {
 			continue
 		}
@@ -349,7 +369,7 @@ func makeEntry(parent int, name string, dir bool) error {
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func (b *builder) tmpfs(m sandbox.Mount) error {
-	tree, ok := b.kept[m.Target]
+	tree, ok := b.kept.temp[m.Target]
 	if !ok || !m.Kept {
 		var err error
 		if tree, err = b.pool.folder(m.Mode); err != nil {

@@ -73,7 +73,7 @@ const (
 	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason
-	MsgSpec    = 'D' // supervisor: the Spec file is complete, to a kept stage by SCM_RIGHTS, with the command's streams but for a terminal; then 1 if the guard's lock (sandbox.Guard.Locks) is the last descriptor, or 0
+	MsgSpec    = 'D' // supervisor: the Spec file is complete; how many descriptors are the stage's own (a kept one gets the file and the command's streams, but for a terminal), then mounts of the session's layers, then, if the next byte is 1, the guard's lock (sandbox.Guard.Locks)
 	MsgRun     = 'A' // supervisor, to a native stage: the command may start
 	MsgSignal  = 'K' // supervisor: signal byte, for the command's process group
 
@@ -82,6 +82,13 @@ const (
 	// bytes for each local port. There MsgConnect is as above, and each request
 	// gets one answer: itself or MsgFailed.
 	MsgFork = 'F' // two bytes: writable folders to make room for; one: layers; keeper: a stage's control socket and pidfd
+
+	// MsgStage to the keeper comes with the socket on which layers are answered
+	// for, and a Spec file whose OpStaged mounts say which. Each request there,
+	// the first one too, gets one answer: MsgFailed, or itself, with a mount of
+	// each layer but for the first. What ends them is the end of the socket for
+	// writing; the keeper's end follows when they are let go of.
+	MsgStage = 'O'
 )
 
 // Bits of MsgNetwork to the keeper.
@@ -89,6 +96,9 @@ const (
 	NetProxy       = 1
 	NetTransparent = 2
 )
+
+// MaxStaged bounds the layers of a session.
+const MaxStaged = 64
 
 // MaxLocal bounds Spec.Net.Local: one packet carries at most 253 descriptors
 // (unix(7)).

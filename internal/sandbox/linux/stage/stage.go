@@ -94,7 +94,7 @@ func run(mark Mark) int {
 			_ = unix.Close(StdioFD + i)
 		}
 	}
-	spec, lock, err := readSpec(mark.Launcher == Kept)
+	spec, with, err := readSpec(mark.Launcher == Kept)
 	if err != nil {
 		return report(err)
 	}
@@ -110,7 +110,7 @@ func run(mark Mark) int {
 			err = in.reopen()
 		}
 	} else {
-		notes, err = build(spec.Mounts, keptTemp(mark), in.reopen)
+		notes, err = build(spec.Mounts, kept{keptTemp(mark), with.layers}, in.reopen)
 		if err == nil {
 			err = ownNull()
 		}
@@ -144,7 +144,7 @@ func run(mark Mark) int {
 		return report(fmt.Errorf("release standard streams: %w", err))
 	}
 	resetSignals()
-	pid, names, err := start(spec, lock, tty)
+	pid, names, err := start(spec, with.lock, tty)
 	if err != nil {
 		return report(err)
 	}
@@ -217,31 +217,31 @@ func awaitMessage(kind byte) error {
 	}
 }
 
-// readSpec waits until the supervisor has planned the sandbox. lock is the
-// guard's, or -1. kept: this stage was started before anything about its command
-// was known.
-func readSpec(kept bool) (spec sandbox.Spec, lock int, err error) {
-	if lock, err = receiveSpec(kept); err != nil {
-		return spec, -1, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
+// readSpec waits until the supervisor has planned the sandbox. kept: this stage
+// was started before anything about its command was known.
+func readSpec(kept bool) (spec sandbox.Spec, with specFDs, err error) {
+	if with, err = receiveSpec(kept); err != nil {
+		return spec, with, fmt.Errorf("wait for the description: the supervisor is gone (%w)", err)
 	}
-	spec, err = parseSpec()
-	return spec, lock, err
+	spec, err = takeSpec(SpecFD)
+	return spec, with, err
 }
 
-func parseSpec() (sandbox.Spec, error) {
+// takeSpec reads a Spec file, and closes it.
+func takeSpec(fd int) (sandbox.Spec, error) {
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(SpecFD, &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return sandbox.Spec{}, fmt.Errorf("read the description: %w", err)
 	}
 	buf := make([]byte, st.Size)
 	for n := 0; n < len(buf); {
-		m, err := unix.Pread(SpecFD, buf[n:], int64(n))
+		m, err := unix.Pread(fd, buf[n:], int64(n))
 		if err != nil || m == 0 {
 			return sandbox.Spec{}, fmt.Errorf("read the description: %w", errors.Join(err, unix.EIO))
 		}
 		n += m
 	}
-	_ = unix.Close(SpecFD)
 	return sandbox.UnmarshalSpec(buf)
 }
 

@@ -15,27 +15,28 @@ import (
 )
 
 // stagedTree lays the layer of one run over a folder of the host. Unlike a
-// cache it has no second way: what is written must not land in the folder.
-func stagedTree(m sandbox.Mount) (tree int, err error) {
+// cache it has no second way: what is written must not land in the folder. lock
+// holds the layer for as long as it is open.
+func stagedTree(m sandbox.Mount) (tree, lock int, err error) {
 	lower, err := openDir(m.Target)
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	defer closeFD(lower)
 	store, err := openDir(policy.Parent(m.Source))
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	defer closeFD(store)
-	tree, err = overlay(lower, store, base(m.Source), func(upper int) error { return likeRoot(lower, upper) })
+	tree, lock, err = overlay(lower, store, base(m.Source), func(upper int) error { return likeRoot(lower, upper) })
 	if err != nil {
-		return -1, err
+		return -1, -1, err
 	}
 	if err := awaitClock(m.Data); err != nil {
-		closeFD(tree)
-		return -1, err
+		closeAll([]int{tree, lock})
+		return -1, -1, err
 	}
-	return tree, nil
+	return tree, lock, nil
 }
 
 // likeRoot gives the layer's root, which is what the command sees, the mode and

@@ -321,9 +321,10 @@ func (b *builder) release() {
 	for _, fd := range b.dev {
 		closeFD(fd)
 	}
-	for _, fd := range b.kept {
+	for _, fd := range b.kept.temp {
 		closeFD(fd)
 	}
+	closeAll(b.kept.layers)
 	closeFD(b.pool.dir)
 	closeFD(b.frame.dir)
 }

@@ -2,7 +2,7 @@
 # on Debian or Ubuntu).
 export CGO_ENABLED = 0
 
-.PHONY: pictures build test deps vet cross unit suite agents test-agents bench generate
+.PHONY: pictures build test deps vet cross unit suite agents test-agents bench fuzz generate
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn
@@ -44,6 +44,10 @@ test-agents:
 
 bench:
 	go run ./bench
+
+# Every fuzz target in turn, each for FUZZTIME.
+fuzz:
+	scripts/fuzz.sh
 
 # The pictures of the README, from the program as it is.
 pictures:

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -127,6 +128,9 @@ func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 // lookRoot notes which folder path is. since is the grain of its change times
 // if that is coarse, else 0.
 func lookRoot(path string) (root Root, since int64, err error) {
+	if !utf8.ValidString(path) {
+		return root, 0, fmt.Errorf("%q is not valid text, by which it could be found again", path)
+	}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return root, 0, &fs.PathError{Op: "stage", Path: path, Err: err}

@@ -351,12 +351,35 @@ func (s Store) List() ([]Entry, error) {
 		}
 		m, err := readMeta(filepath.Join(s.Dir, name))
 		if err != nil || m.ID != name {
-			continue // begun in this moment, or being removed
+			s.sweep(name)
+			continue
 		}
 		out = append(out, Entry{m, s.state(m)})
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return b.Started.Compare(a.Started) })
 	return out, nil
+}
+
+// beginning is how long a run has at the most from its folder to its run.json.
+const beginning = time.Minute
+
+// sweep removes the folder of a run that was killed before it was one: no
+// command has run in it, and nobody could name it. Left is one that begins in
+// this moment, or is being removed.
+func (s Store) sweep(name string) {
+	dir := filepath.Join(s.Dir, name)
+	st, err := os.Lstat(dir)
+	if err != nil || !st.IsDir() || time.Since(st.ModTime()) < beginning {
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(dir, metaName)); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return
+	}
+	_ = (&Run{dir: dir, lock: lock}).Discard()
 }
 
 func (s Store) state(m Meta) State {

@@ -145,7 +145,7 @@ func TestDiscardAfterKill(t *testing.T) {
 func TestKilledAtTheBeginning(t *testing.T) {
 	t.Parallel()
 	b := box(t)
-	dir := b.Home + "/.local/state/bawn/staged/"
+	dir := b.State + "/bawn/staged/"
 	for name, files := range map[string][]string{
 		"00000000000000a1": nil, "00000000000000a2": {"lock", "0/x", "run.json.new"},
 		"00000000000000b1": {"lock"}, "00000000000000b2": {"lock"}, "notarun": {"lock"},
@@ -171,15 +171,7 @@ func TestKilledAtTheBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Bawn(t, "keep", "--list").OK(t)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	if got := strings.Join(left, " "); got != "00000000000000b1 00000000000000b2 notarun" {
+	if got := strings.Join(stagedIDs(t, b), " "); got != "00000000000000b1 00000000000000b2 notarun" {
 		t.Errorf("left: %s", got)
 	}
 }

@@ -125,7 +125,7 @@ func TestUmask(t *testing.T) {
 		for _, mask := range []string{"0777", "0177", "0277", "0400"} {
 			setupRefused(t, b, with(mask), "the umask: it is "+mask, "umask 022")
 		}
-		if exists(b.Home + "/.local/state/bawn") {
+		if exists(b.State + "/bawn") {
 			t.Error("something was made")
 		}
 		for _, mask := range []string{"0000", "0077", "0027", "0022"} {

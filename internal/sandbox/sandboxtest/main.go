@@ -51,6 +51,15 @@ func fuzzing() bool {
 	})
 }
 
+// rounds is how often a test repeats what depends on the moment: n times, or as
+// BAWN_SOAK says (make soak).
+func rounds(n int) int {
+	if soak, err := strconv.Atoi(os.Getenv("BAWN_SOAK")); err == nil {
+		return max(n, soak)
+	}
+	return n
+}
+
 func run(m *testing.M, more []func(dir string) error) int {
 	if fuzzing() {
 		return m.Run()

@@ -2,7 +2,7 @@
 # on Debian or Ubuntu).
 export CGO_ENABLED = 0
 
-.PHONY: pictures build test deps vet cross unit suite agents test-agents bench generate
+.PHONY: pictures build test deps vet cross unit suite agents test-agents bench fuzz soak generate
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn
@@ -44,6 +44,16 @@ test-agents:
 
 bench:
 	go run ./bench
+
+# Every fuzz target in turn, each for FUZZTIME.
+fuzz:
+	scripts/fuzz.sh
+
+# Kills at many more moments, as root and as a user, and the parallel tests often.
+soak:
+	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed' ./internal/sandbox/sandboxtest
+	go test -count=30 -timeout 2h -run 'KilledSession|KeepKilled|DiscardAfterKill' ./cmd/bawn ./internal/staged
+	BAWN_SOAK=200 go test -count=5 -timeout 2h -run '^TestConcurrent$$' .
 
 # The pictures of the documents, from the program as it is (as root).
 pictures:

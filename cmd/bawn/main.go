@@ -52,6 +52,10 @@ func commands() []command {
 }
 
 func main() {
+	if err := checkUmask(); err != nil {
+		warn("%v", err)
+		os.Exit(exitRefused)
+	}
 	if run := shim(os.Args[0]); run != nil {
 		os.Exit(run(os.Args[1:]))
 	}

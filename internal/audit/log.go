@@ -54,7 +54,7 @@ type Log struct {
 // the owner alone. A folder that somebody else could write is refused.
 func Open(state string) (*Log, error) {
 	if !filepath.IsAbs(state) {
-		return nil, errors.New("no state folder is known: neither XDG_STATE_HOME nor HOME is set")
+		return nil, errors.New("no state folder is known: neither XDG_STATE_HOME nor HOME names a folder by an absolute path")
 	}
 	dir, err := disk.Make(filepath.Join(state, Folder))
 	if err != nil {

@@ -35,6 +35,17 @@ func checkRules(t *testing.T, rules []PathRule, access Access) map[string]PathRu
 	return seen
 }
 
+// The sentence about a hidden place is made of what the table calls it.
+func TestHiddenSentences(t *testing.T) {
+	all := slices.Concat(Credentials([]string{"/h"}, func(name string) string { return "/moved/" + name }), MacCredentials([]string{"/h"}))
+	for _, r := range all {
+		what, ok := strings.CutSuffix(r.Rule().Text, " are hidden from sandboxed commands")
+		if !ok || !strings.HasSuffix(what, "s") && !strings.HasSuffix(what, " data") && !strings.Contains(what, "s with ") {
+			t.Errorf("%s: %s", r.Path, r.Rule().Text)
+		}
+	}
+}
+
 func TestCredentialTables(t *testing.T) {
 	seen := map[string]bool{}
 	agents := make([]place, len(agentSecrets))

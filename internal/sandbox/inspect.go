@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -127,44 +125,6 @@ type inspector struct {
 	host      Host
 	getenv    func(string) string
 	workspace string
-}
-
-// realFolder resolves a folder that the caller named. Every error names it.
-func realFolder(kind, dir string) (string, error) {
-	refuse := func(why string) error {
-		return &policy.RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why}
-	}
-	if strings.IndexByte(dir, 0) >= 0 {
-		return "", refuse("the name holds a NUL byte")
-	}
-	if dir == "" {
-		var err error
-		if dir, err = syscall.Getwd(); err != nil {
-			return "", refuse("the current folder cannot be read: " + err.Error())
-		}
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", refuse(err.Error())
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", refuse("no such folder")
-	case err != nil:
-		return "", refuse(err.Error())
-	}
-	st, err := os.Stat(real)
-	switch {
-	case err != nil:
-		return "", refuse(err.Error())
-	case !st.IsDir():
-		return "", refuse("not a folder")
-	}
-	if real, err = diskPath(real); err != nil {
-		return "", refuse(err.Error())
-	}
-	return real, nil
 }
 
 // Homes are the caller's home folders by real path: that of the environment,

@@ -3,11 +3,6 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 
 	"bawn/internal/policy"
@@ -43,35 +38,8 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	return c, Host{}, nil
 }
 
-// realFolder resolves a folder that the caller named. Every error names it.
-func realFolder(kind, dir string) (string, error) {
-	refuse := func(why string) error {
-		return &policy.RefusedError{What: fmt.Sprintf("%s %q", kind, dir), Why: why}
-	}
-	if dir == "" {
-		var err error
-		if dir, err = os.Getwd(); err != nil {
-			return "", refuse("the current folder cannot be read: " + err.Error())
-		}
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", refuse(err.Error())
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", refuse("no such folder")
-	case err != nil:
-		return "", refuse(err.Error())
-	}
-	if st, err := os.Stat(real); err != nil {
-		return "", refuse(err.Error())
-	} else if !st.IsDir() {
-		return "", refuse("not a folder")
-	}
-	return real, nil
-}
-
 // Homes is empty: nothing runs in a sandbox here.
 func Homes(func(string) string) []string { return nil }
+
+// diskPath is the path itself: no backend compares it with others.
+func diskPath(path string) (string, error) { return path, nil }

@@ -31,8 +31,8 @@ func explain(p policy.Policy, e *sandbox.NameEvent) bool {
 // There is none if the policy allows it, or if it could not be done outside
 // the sandbox either: an error that the policy did not cause is no denial.
 func causeOf(p policy.Policy, path string) (policy.Rule, bool) {
-	if strings.Contains(path+"/", "/__pycache__/") {
-		return policy.Rule{}, false // Python tries with every module, and does without
+	if byTheWay(path) {
+		return policy.Rule{}, false
 	}
 	real, err := sandbox.RealPath(path)
 	if err != nil {
@@ -43,6 +43,13 @@ func causeOf(p policy.Policy, path string) (policy.Rule, bool) {
 		return policy.Rule{}, false
 	}
 	return d.Rule, true
+}
+
+// byTheWay reports whether a name is one that tools try to write with every
+// command and do without: told, it would hide what a command really failed by.
+func byTheWay(path string) bool {
+	return strings.Contains(path+"/", "/__pycache__/") || // Python, for every module
+		strings.Contains(path, "/go/telemetry/local/") // go, its counters
 }
 
 // writableOutside reports whether this process could make or change the path.

@@ -8,8 +8,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"bawn/internal/sandbox/sandboxtest"
+
+	"golang.org/x/sys/unix"
 )
 
 // before and during make every kind of change that a keep knows.
@@ -135,6 +138,42 @@ func TestDiscardAfterKill(t *testing.T) {
 		}
 	}
 	t.Error("no temporary file was ever left: the test shows nothing")
+}
+
+// What a run left that was killed before it was one is gone by the next look;
+// what begins in this moment, or somebody holds, stays.
+func TestKilledAtTheBeginning(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	dir := b.State + "/bawn/staged/"
+	for name, files := range map[string][]string{
+		"00000000000000a1": nil, "00000000000000a2": {"lock", "0/x", "run.json.new"},
+		"00000000000000b1": {"lock"}, "00000000000000b2": {"lock"}, "notarun": {"lock"},
+	} {
+		if err := os.MkdirAll(dir+name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			write(t, dir+name+"/"+f, "")
+		}
+		if name != "00000000000000b1" { // it begins in this moment
+			if err := os.Chtimes(dir+name, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	held, err := os.Open(dir + "00000000000000b2/lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	b.Bawn(t, "keep", "--list").OK(t)
+	if got := strings.Join(stagedIDs(t, b), " "); got != "00000000000000b1 00000000000000b2 notarun" {
+		t.Errorf("left: %s", got)
+	}
 }
 
 func temp(t *testing.T, dir string) bool {

@@ -419,6 +419,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v: not kept", flags)
 		}
 	}
+	b := box(t) // JSON cannot hold its name
+	b.Workspace += "/\xff"
+	if err := os.Mkdir(b.Workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.Bawn(t, "run", "--stage", "--", "touch", "f"); r.Code != 125 || !strings.Contains(r.Stderr, `\xff" is not valid text`) || exists(b.Workspace+"/f") {
+		t.Errorf("a name that is no text: %+v", r)
+	}
+	b.Bawn(t, "run", "--", "touch", "f").OK(t)
 	if os.Geteuid() == 0 {
 		b := box(t)
 		if err := os.Mkdir(b.Workspace+"/m", 0o755); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -128,6 +129,9 @@ func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 // lookRoot notes which folder path is. since is the grain of its change times
 // if that is coarse, else 0.
 func lookRoot(path string) (root Root, since int64, err error) {
+	if !utf8.ValidString(path) {
+		return root, 0, fmt.Errorf("%q is not valid text, by which it could be found again", path)
+	}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return root, 0, &fs.PathError{Op: "stage", Path: path, Err: err}
@@ -368,12 +372,35 @@ func (s Store) List() ([]Entry, error) {
 		}
 		m, err := readMeta(filepath.Join(s.Dir, name))
 		if err != nil || m.ID != name {
-			continue // begun in this moment, or being removed
+			s.sweep(name)
+			continue
 		}
 		out = append(out, Entry{m, s.state(m)})
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return b.Started.Compare(a.Started) })
 	return out, nil
+}
+
+// beginning is how long a run has at the most from its folder to its run.json.
+const beginning = time.Minute
+
+// sweep removes the folder of a run that was killed before it was one: no
+// command has run in it, and nobody could name it. Left is one that begins in
+// this moment, or is being removed.
+func (s Store) sweep(name string) {
+	dir := filepath.Join(s.Dir, name)
+	st, err := os.Lstat(dir)
+	if err != nil || !st.IsDir() || time.Since(st.ModTime()) < beginning {
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(dir, metaName)); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return
+	}
+	_ = (&Run{dir: dir, lock: lock}).Discard()
 }
 
 func (s Store) state(m Meta) State {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,97 +98,6 @@ func (d *desk) hook(t *testing.T, agent string, k hook.Kind, value string, env .
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// Setting up, checking and taking back, of every agent: the set-up runs a
-// command in the real sandbox, and afterwards every byte is as before.
-func TestSetup(t *testing.T) {
-	d := newDesk(t)
-	sandboxtest.Write(t, filepath.Join(d.Home, ".claude/settings.json"), "{\n  \"model\": \"opus\"\n}\n")
-	sandboxtest.Write(t, filepath.Join(d.Home, ".gemini/settings.json"), "{\n  // mine\n  \"theme\": \"x\",\n}\n")
-	before := tree(t, d.Home)
-	for _, agent := range setup.Names() {
-		if r := d.Bawn(t, "setup", agent, "--check"); r.Code != 1 || !strings.Contains(r.Stdout, "fail") {
-			t.Errorf("%s is there before it is set up: %+v", agent, r)
-		}
-		printed := d.Bawn(t, "setup", "--print", agent).OK(t)
-		if !strings.Contains(printed.Stdout, "+ ") || strings.Contains(printed.Stdout, "opus") {
-			t.Errorf("%s would write:\n%s", agent, printed.Stdout)
-		}
-		r := d.Bawn(t, "setup", agent).OK(t)
-		if !strings.Contains(r.Stdout, "a command ran in the sandbox") {
-			t.Errorf("%s:\n%s", agent, r.Stdout)
-		}
-		if r := d.Bawn(t, "setup", agent).OK(t); !strings.Contains(r.Stdout, "nothing to change") {
-			t.Errorf("%s again:\n%s", agent, r.Stdout)
-		}
-		if r := d.Bawn(t, "setup", agent, "--check"); r.Code != 0 || strings.Contains(r.Stdout, "fail") {
-			t.Errorf("%s: %+v", agent, r)
-		}
-	}
-	for _, agent := range setup.Names() {
-		d.Bawn(t, "setup", agent, "--uninstall").OK(t)
-	}
-	after := tree(t, d.Home)
-	a, _ := json.Marshal(before)
-	b, _ := json.Marshal(after)
-	if !bytes.Equal(a, b) {
-		t.Errorf("before %s\nafter  %s", a, b)
-	}
-}
-
-func tree(t *testing.T, root string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			var data []byte
-			data, err = os.ReadFile(path)
-			out[path] = string(data)
-		} else {
-			out[path] = ""
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// What a project's settings take away is told by --check, in its folder.
-func TestSetupAgainst(t *testing.T) {
-	d := newDesk(t)
-	d.setUp(t, "claude")
-	file := filepath.Join(d.Workspace, ".claude/settings.json")
-	for text, says := range map[string]string{
-		"": "", `{"model":"x"}`: "", `{"disableAllHooks":false,"env":{"CLAUDE_CODE_SHELL_PREFIX":"` + d.shims + `/claude-shell"}}`: "",
-		`{"disableAllHooks":true}`: "turns all hooks off", `{"env":{"CLAUDE_CODE_SHELL_PREFIX":"./x"}}`: "another shell prefix",
-		`{"env":{"CLAUDE_CODE_SHELL":"/ws/bash"}}`: "another shell", `{"sandbox":{"enabled":true}}`: "a sandbox in which", `{"disableAllHooks":`: "cannot be judged",
-	} {
-		if text != "" {
-			sandboxtest.Write(t, file, text)
-		}
-		r := d.Bawn(t, "setup", "claude", "--check")
-		if got := r.Code == 1 && strings.Contains(r.Stdout, "this project") && strings.Contains(r.Stdout, says); got != (says != "") || says == "" && r.Code != 0 {
-			t.Errorf("%s: %+v", text, r)
-		}
-		_ = os.Remove(file)
-	}
-}
-
-// Where no sandbox can be made, nothing is set up.
-func TestSetupThatCannotWork(t *testing.T) {
-	d := newDesk(t)
-	sandboxtest.Write(t, filepath.Join(d.Home, ".config/bawn/config.toml"), "[permissions]\ndeny = [\"true\"]\n")
-	before := tree(t, filepath.Join(d.Home, ".config"))
-	r := d.Bawn(t, "setup", "claude")
-	if r.Code != 125 || !strings.Contains(r.Stderr, "taken back") || exists(filepath.Join(d.Home, ".claude/settings.json")) {
-		t.Errorf("%+v", r)
-	}
-	if got := tree(t, filepath.Join(d.Home, ".config")); fmt.Sprint(got) != fmt.Sprint(before) {
-		t.Errorf("before %v, after %v", before, got)
-	}
 }
 
 // T2: off until it is asked for; BAWN_SANDBOX=1 asks for it, and nothing in
@@ -516,22 +424,4 @@ func TestF2_AgentFiles(t *testing.T) {
 			t.Errorf("%s: %+v", allowed, r)
 		}
 	}
-}
-
-// A bawn that commands of the project could exchange for another is not set
-// up: the agent would run that outside.
-func TestSetupOfAReplaceableProgram(t *testing.T) {
-	d := newDesk(t)
-	data, err := os.ReadFile(sandboxtest.Binary())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine := filepath.Join(d.Workspace, "bawn")
-	if err := os.WriteFile(mine, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if r := d.call(t, d.Workspace, nil, "", mine, "setup", "claude"); r.Code != 125 || !strings.Contains(r.Stderr, "may write it") || exists(filepath.Join(d.Home, ".claude")) {
-		t.Errorf("%+v", r)
-	}
-	d.setUp(t, "claude")
 }

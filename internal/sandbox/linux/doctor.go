@@ -155,6 +155,8 @@ func namespaceCheck(native probed) Check {
 		c.Outcome, c.Detail, c.Fix = Fail, "unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1"
 	case native.err == nil:
 		c.Detail = "can be made"
+	case chrooted():
+		c.Outcome, c.Detail, c.Fix = Fail, "the kernel makes none in a chroot", chrootFix
 	default:
 		if _, err := os.Stat(machineRoot + "/proc/self/ns/user"); err != nil {
 			c.Outcome, c.Detail, c.Fix = Fail, "not in this kernel", "use a kernel with CONFIG_USER_NS"

@@ -111,6 +111,23 @@ func wsl() int {
 	return 0
 }
 
+// chrooted reports whether the root folder is no mount, as chroot leaves it: the
+// kernel makes no user namespace there, whatever its settings (EPERM).
+func chrooted() bool {
+	b, err := os.ReadFile(machineRoot + "/proc/self/mountinfo")
+	if err != nil || len(b) == 0 {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == "/" {
+			return false
+		}
+	}
+	return true
+}
+
+const chrootFix = "this is a chroot, in which the kernel makes no user namespace: enter the folder by a container instead (systemd-nspawn -D, podman run --rootfs), or run bawn outside of it"
+
 const wsl1Fix = "WSL version 1 has no namespaces: change to version 2, in Windows, with wsl --set-version DISTRIBUTION 2"
 
 // fix is what would let a launcher work on this machine.
@@ -125,6 +142,8 @@ func fix() string {
 		return "user namespaces are switched off: sudo sysctl user.max_user_namespaces=15000"
 	case procFile("kernel/unprivileged_userns_clone") == "0" && os.Getuid() != 0:
 		return "user namespaces are switched off: sudo sysctl kernel.unprivileged_userns_clone=1"
+	case chrooted():
+		return chrootFix
 	case container != "":
 		return container
 	case procFile("kernel/apparmor_restrict_unprivileged_userns") == "1":

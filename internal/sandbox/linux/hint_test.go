@@ -37,8 +37,9 @@ const (
 	// As in a container of Docker's with its defaults.
 	dockerMounts = "600 500 0:50 / / rw,relatime - overlay overlay rw\n601 600 0:52 / /proc rw,nosuid - proc proc rw\n" +
 		"610 601 0:52 /sys /proc/sys ro,nosuid - proc proc rw\n611 601 0:55 / /proc/acpi ro - tmpfs tmpfs ro\n612 601 0:56 /null /proc/kcore rw - tmpfs tmpfs rw\n"
-	seccompOn  = "Name:\tbawn\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"
-	seccompOff = "Name:\tbawn\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\n"
+	chrootMounts = "601 600 0:52 / /proc rw,nosuid - proc proc rw\n"
+	seccompOn    = "Name:\tbawn\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"
+	seccompOff   = "Name:\tbawn\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\n"
 )
 
 // B125: each machine on which no launcher works is told what is wrong with it, and
@@ -64,6 +65,8 @@ func TestB125_FixOfEachMachine(t *testing.T) {
 		{"Docker on Ubuntu", map[string]string{appArmor: "1\n", "proc/self/mountinfo": dockerMounts, "proc/self/status": seccompOn}, []string{"this container", "systempaths=unconfined --security-opt seccomp=unconfined"}},
 		{"unconfined container on Ubuntu", map[string]string{appArmor: "1\n", "proc/self/mountinfo": ownMounts, "proc/self/status": seccompOff}, []string{"AppArmor restricts"}},
 		{"covered /proc alone", map[string]string{"proc/self/mountinfo": dockerMounts, "proc/self/status": seccompOff}, []string{"this container covers parts of /proc: start it with --security-opt systempaths=unconfined (podman"}},
+		{"chroot", map[string]string{"proc/self/mountinfo": chrootMounts}, []string{"this is a chroot", "outside of it"}},
+		{"chroot with covered /proc", map[string]string{"proc/self/mountinfo": chrootMounts + strings.Replace(dockerMounts, " / / ", " / /srv/root ", 1)}, []string{"this is a chroot"}},
 		{"filter alone", map[string]string{"proc/self/mountinfo": ownMounts, "proc/self/status": seccompOn}, []string{"a system call filter", "seccomp=unconfined", "RestrictNamespaces=no"}},
 		{"nothing seen", map[string]string{"proc/self/mountinfo": ownMounts, "proc/self/status": seccompOff, appArmor: "0\n", "proc/sys/user/max_user_namespaces": "15000\n"}, []string{"allow user namespaces, or "}},
 	} {
@@ -131,6 +134,13 @@ func TestDoctorRows(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := namespaceCheck(failed); r.Outcome != Fail || r.Fix != "sudo sysctl user.max_user_namespaces=15000" {
+		t.Errorf("%+v", r)
+	}
+	emulated(t, map[string]string{"proc/self/mountinfo": chrootMounts})
+	if r := namespaceCheck(failed); r.Outcome != Fail || r.Fix != chrootFix {
+		t.Errorf("%+v", r)
+	}
+	if r := namespaceCheck(probed{}); r.Outcome != OK {
 		t.Errorf("%+v", r)
 	}
 	emulated(t, map[string]string{kernelDir + "osrelease": "6.8.0-45-generic\n"})

@@ -92,14 +92,23 @@ func TestE2_Variables(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Env = []string{"BAWN_TIER=open", "BAWN_SANDBOXED=", "BAWN_STAGE=native"}
-		r := b.Run(t, "env").OK(t)
-		for _, want := range []string{"BAWN_TIER=guarded\n", "BAWN_SANDBOXED=1\n"} {
-			if strings.Count(r.Stdout, want[:strings.IndexByte(want, '=')+1]) != 1 || !strings.Contains(r.Stdout, want) {
-				t.Errorf("want %q once in\n%s", want, r.Stdout)
+		for tier, flags := range map[string][]string{
+			"guarded": nil, "airlock": {"--tier", "airlock"}, "read-only": {"--sandbox", "read-only"}, "workspace-write": {"--sandbox", "workspace-write"},
+		} {
+			b.Flags = flags
+			r := b.Run(t, "env").OK(t)
+			for _, want := range []string{"BAWN_TIER=" + tier + "\n", "BAWN_SANDBOXED=1\n"} {
+				if strings.Count(r.Stdout, want[:strings.IndexByte(want, '=')+1]) != 1 || !strings.Contains(r.Stdout, want) {
+					t.Errorf("want %q once in\n%s", want, r.Stdout)
+				}
+			}
+			if strings.Contains(r.Stdout, "BAWN_STAGE") {
+				t.Errorf("the stage's own variable:\n%s", r.Stdout)
 			}
 		}
-		if strings.Contains(r.Stdout, "BAWN_STAGE") {
-			t.Errorf("the stage's own variable:\n%s", r.Stdout)
+		b.Flags, b.Env = []string{"--tier", "open"}, nil // the twin: there is no sandbox
+		if r := b.Run(t, "env").OK(t); strings.Contains(r.Stdout, "BAWN_SANDBOXED") {
+			t.Errorf("open: %s", r.Stdout)
 		}
 	})
 }

@@ -112,6 +112,41 @@ func TestLimitsOfTheCaller(t *testing.T) {
 	})
 }
 
+// A umask that would lock the owner out of bawn's own state is refused, before
+// anything is made; every other is the command's.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		with := func(mask string) Result {
+			m := setupMachine{name: mask, prefix: []string{"sh", "-c", "umask " + mask + ` && exec "$@"`, "sh"}}
+			return m.bawn(t, b, "run", "-q", "--launcher", l, "--", "sh", "-c", "umask; echo x >"+mask)
+		}
+		for _, mask := range []string{"0777", "0177", "0277", "0400"} {
+			setupRefused(t, b, with(mask), "the umask: it is "+mask, "umask 022")
+		}
+		if exists(b.State + "/bawn") {
+			t.Error("something was made")
+		}
+		for _, mask := range []string{"0000", "0077", "0027", "0022"} {
+			if got := with(mask).OK(t).Stdout; got != mask+"\n" {
+				t.Errorf("umask %s inside: %q", mask, got)
+			}
+			if st, err := os.Stat(b.Workspace + "/" + mask); err != nil || fmt.Sprintf("%04o", 0o666&^st.Mode().Perm()) != fmt.Sprintf("%04o", 0o666&octal(t, mask)) {
+				t.Errorf("umask %s: %v, %v", mask, st, err)
+			}
+		}
+	})
+}
+
+func octal(t *testing.T, s string) os.FileMode {
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.FileMode(n)
+}
+
 // A full disk, and a system that cannot be written at all: bawn itself needs
 // neither to start a sandbox, and what the command lacks the command says.
 func TestNoRoomOnDisk(t *testing.T) {

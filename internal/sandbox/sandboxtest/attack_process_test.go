@@ -235,10 +235,10 @@ func TestF11_KilledAtAnyMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := listing(t, b.Workspace, b.Home)
-		const rounds = 24
-		for i := range rounds {
-			depth := i % 3 // bawn; its child: pid 1, or bubblewrap; the one below
-			args := []string{strconv.Itoa(i * 1200), strconv.Itoa(depth), Binary(), "run", "-q", "--launcher", l, "--",
+		for i := range rounds(24) {
+			depth := i % 3             // bawn; its child: pid 1, or bubblewrap; the one below
+			delay := i * 1200 % 96_000 // µs
+			args := []string{strconv.Itoa(delay), strconv.Itoa(depth), Binary(), "run", "-q", "--launcher", l, "--",
 				"sh", "-c", "setsid sleep 300 & sleep 300 & wait"}
 			ctx, cancel := context.WithTimeout(t.Context(), Limit)
 			cmd := exec.CommandContext(ctx, tool(t, "reap"), args...)
@@ -248,7 +248,7 @@ func TestF11_KilledAtAnyMoment(t *testing.T) {
 			err := cmd.Run()
 			cancel()
 			if err != nil {
-				t.Fatalf("after %d µs at depth %d: %v %s", i*1200, depth, err, out.String())
+				t.Fatalf("after %d µs at depth %d: %v %s", delay, depth, err, out.String())
 			}
 		}
 		sameListing(t, before, listing(t, b.Workspace, b.Home))

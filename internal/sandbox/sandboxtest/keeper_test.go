@@ -390,6 +390,12 @@ func keeperPID(t *testing.T) int {
 
 // F11: with the keeper goes all that it started, and it says so.
 func TestF11_KilledKeeper(t *testing.T) {
+	for range rounds(1) {
+		killKeeper(t)
+	}
+}
+
+func killKeeper(t *testing.T) {
 	k := keep(t)
 	c := k.begin(t, "setsid sleep 1000 & sleep 1000 & echo up; wait")
 	c.line(t)

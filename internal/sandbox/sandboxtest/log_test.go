@@ -302,13 +302,15 @@ func TestB139_DenialsAreExact(t *testing.T) {
 		b := New(t, l)
 		mkdir(t, b.Home+"/open")
 		mkdir(t, b.Home+"/closed")
+		mkdir(t, b.Home+"/.config/go/telemetry/local")
 		if err := os.Chmod(b.Home+"/closed", 0o555); err != nil {
 			t.Fatal(err)
 		}
-		r := b.Sh(t, `cd ~; echo x >open/a; echo x >open/a; mkdir -p ~/open/b; echo x >closed/a; mkdir -m 555 "$OLDPWD/own"; echo x >"$OLDPWD/own/a"; echo x >/etc/bawn-test-a; exit 3`)
+		r := b.Sh(t, `cd ~; echo x >open/a; echo x >open/a; mkdir -p ~/open/b; echo x >closed/a; mkdir -m 555 "$OLDPWD/own"; echo x >"$OLDPWD/own/a"; echo x >/etc/bawn-test-a; echo x >.config/go/telemetry/local/a; echo x >.config/go/a; exit 3`)
 		root := os.Getuid() == 0
 		for path, want := range map[string]bool{
 			b.Home + "/open/a": true, b.Home + "/open/b": true, b.Home + "/closed/a": root, "/etc/bawn-test-a": root, b.Workspace + "/own/a": false,
+			b.Home + "/.config/go/telemetry/local/a": false, b.Home + "/.config/go/a": true, // go counts with every command
 		} {
 			if got := strings.Contains(r.Stderr, "denied \""+path+"\" to "); got != want {
 				t.Errorf("%s is told: %v, want %v in\n%s", path, got, want, r.Stderr)

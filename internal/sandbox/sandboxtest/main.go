@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,7 +43,27 @@ func Main(m *testing.M, more ...func(dir string) error) {
 	os.Exit(run(m, more))
 }
 
+// fuzzing reports whether this process only lists tests or fuzzes: that needs
+// neither the program nor a second user, and go test starts it many times.
+func fuzzing() bool {
+	return slices.ContainsFunc(os.Args[1:], func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.fuzz") || strings.HasPrefix(arg, "-test.list")
+	})
+}
+
+// rounds is how often a test repeats what depends on the moment: n times, or as
+// BAWN_SOAK says (make soak).
+func rounds(n int) int {
+	if soak, err := strconv.Atoi(os.Getenv("BAWN_SOAK")); err == nil {
+		return max(n, soak)
+	}
+	return n
+}
+
 func run(m *testing.M, more []func(dir string) error) int {
+	if fuzzing() {
+		return m.Run()
+	}
 	leaveTerminal()
 	if os.Getenv(envKept) != "" {
 		Launchers = []string{"native"}

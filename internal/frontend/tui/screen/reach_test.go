@@ -4,6 +4,7 @@ package screen
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -317,6 +318,8 @@ func FuzzFooter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		term := vt.NewEmulator(testCols, testRows+3)
 		s := &scanner{rows: testRows, cols: testCols, at: position{y: 1}, saved: position{y: 1}}
+		go func() { _, _ = io.Copy(io.Discard, term) }() // its answers, which it waits to be taken
+		defer term.Close()
 		fmt.Fprint(term, testFooter)
 		checkFooter(t, term, s, in)
 	})

@@ -326,8 +326,8 @@ func TestA147_NoWordLeavesTheSandbox(t *testing.T) {
 		}
 	}
 	script(t, filepath.Join(b.Workspace, "inner"), "exec "+sandboxtest.Binary()+" run --tier open -- mytool x")
-	if out, _ := unasked(t, b, "./inner"); strings.Contains(out, "ran outside") {
-		t.Errorf("from inside:\n%s", out)
+	if out, code := unasked(t, b, "./inner"); code != 125 || strings.Contains(out, "ran outside") || !strings.Contains(out, "a sandbox inside a sandbox") {
+		t.Errorf("from inside: exit %d\n%s", code, out)
 	}
 }
 

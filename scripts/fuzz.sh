@@ -1,0 +1,27 @@
+#!/bin/sh
+# Runs every fuzz target, one after another, for FUZZTIME each (default 1m).
+# Arguments narrow them to folders: scripts/fuzz.sh internal/egress. A line for
+# each tells how it went; what makes one fail is kept by go test in testdata/fuzz
+# of its package, to be fixed and committed.
+set -eu
+cd "$(dirname "$0")/.."
+
+[ $# -gt 0 ] || set -- .
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+trap 'exit 130' INT TERM
+failed=
+for found in $(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' "$@" | sed 's/func //; s/ //' | sort); do
+	package=./$(dirname "${found%:*}") target=${found##*:}
+	if go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-1m}" -parallel "${FUZZPARALLEL:-1}" "$package" >"$out" 2>&1; then
+		echo "ok $package $target: $(grep '^fuzz: elapsed' "$out" | tail -n 1 | cut -d ' ' -f 2-)"
+	else
+		echo "FAILED $package $target"
+		cat "$out"
+		failed="$failed $package:$target"
+	fi
+done
+if [ -n "$failed" ]; then
+	echo "failed:$failed" >&2
+	exit 1
+fi

@@ -93,14 +93,14 @@ func checkCommand(args []string) int {
 			return fail(err)
 		}
 	} else {
-		fmt.Printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.what()))
+		printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.what()))
 		if run {
 			r.print(tier)
 		}
-		fmt.Printf("rule   %s (%s)\n", printable(r.Rule), printable(r.Origin))
-		fmt.Printf("why    %s\n", printable(r.Reason))
+		printf("rule   %s (%s)\n", printable(r.Rule), printable(r.Origin))
+		printf("why    %s\n", printable(r.Reason))
 		if r.Lift != "" && d.Verdict != policy.Allow {
-			fmt.Printf("lift   %s\n", r.Lift)
+			printf("lift   %s\n", r.Lift)
 		}
 	}
 	switch d.Verdict {

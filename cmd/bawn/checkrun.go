@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"bawn/internal/policy"
@@ -79,14 +78,14 @@ func (r *ranCheck) print(tier string) {
 	if r.Place == "inside" && tier == policy.Open.String() {
 		where = "with your own permissions: the open tier has no sandbox"
 	}
-	fmt.Printf("place  %s\n", printable(where))
+	printf("place  %s\n", printable(where))
 	if r.Profile != "" {
-		fmt.Printf("narrow a package install (%s) has a narrower profile\n", strings.Join(r.Tools, ", "))
+		printf("narrow a package install (%s) has a narrower profile\n", strings.Join(r.Tools, ", "))
 	}
 	if s := r.Stays; s != nil {
-		fmt.Printf("stays  in the sandbox: %s [%s, %s]\n", printable(s.Reason), printable(s.Rule), printable(s.Origin))
+		printf("stays  in the sandbox: %s [%s, %s]\n", printable(s.Reason), printable(s.Rule), printable(s.Origin))
 		if s.Lift != "" {
-			fmt.Printf("       %s\n", printable(s.Lift))
+			printf("       %s\n", printable(s.Lift))
 		}
 	}
 }

@@ -23,7 +23,7 @@ func completionCommand(args []string) int {
 	case kinds[args[0]] == nil:
 		return usageError("completion", fmt.Errorf("unknown kind %q: it is bash, zsh, fish, man or man-config", args[0]))
 	}
-	fmt.Print(kinds[args[0]]())
+	printText(kinds[args[0]]())
 	return 0
 }
 

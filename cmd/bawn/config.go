@@ -73,16 +73,16 @@ func configCommand(args []string) int {
 	switch {
 	case action == "check":
 		for _, file := range s.config.Files() {
-			fmt.Println(printable(file))
+			printLine(printable(file))
 		}
 		if len(s.config.Files()) == 0 {
-			fmt.Println("there are no settings files")
+			printLine("there are no settings files")
 		}
 		return 0
 	case asJSON:
 		return printJSON(s.config.Report())
 	}
-	fmt.Print(s.config.Report().Text())
+	printText(s.config.Report().Text())
 	return 0
 }
 
@@ -110,7 +110,7 @@ func configPath(f *runFlags, asJSON bool) int {
 		if !p.Exists {
 			note = "  (none)"
 		}
-		fmt.Printf("%-13s %s%s\n", p.Layer, printable(p.Path), note)
+		printf("%-13s %s%s\n", p.Layer, printable(p.Path), note)
 	}
 	return 0
 }
@@ -138,23 +138,23 @@ func configKeys(names []string, asJSON bool) int {
 		return printJSON(rows)
 	}
 	if len(names) == 0 {
-		fmt.Printf("%-34s %s\n", "key", "example (bawn config keys KEY says what it means)")
+		printf("%-34s %s\n", "key", "example (bawn config keys KEY says what it means)")
 	}
 	for _, r := range rows {
 		if len(names) == 0 {
-			fmt.Printf("%-34s %s\n", r.Key, r.Example)
+			printf("%-34s %s\n", r.Key, r.Example)
 			continue
 		}
-		fmt.Printf("%s\n%s\n", r.Key, strings.ReplaceAll(r.Doc, "`", ""))
-		fmt.Printf("example   %s\n", r.Example)
+		printf("%s\n%s\n", r.Key, strings.ReplaceAll(r.Doc, "`", ""))
+		printf("example   %s\n", r.Example)
 		if len(r.Words) > 0 {
-			fmt.Printf("values    %s\n", strings.Join(r.Words, ", "))
+			printf("values    %s\n", strings.Join(r.Words, ", "))
 		}
 		if r.Default != "" {
-			fmt.Printf("default   %s\n", r.Default)
+			printf("default   %s\n", r.Default)
 		}
 		if r.Env != "" {
-			fmt.Printf("variable  %s\n", r.Env)
+			printf("variable  %s\n", r.Env)
 		}
 	}
 	return 0
@@ -173,6 +173,6 @@ func configCheckFile(f *runFlags, file string) int {
 	if err := config.CheckFile(abs, os.Getenv("HOME"), ws); err != nil {
 		return fail(err)
 	}
-	fmt.Println(printable(abs))
+	printLine(printable(abs))
 	return 0
 }

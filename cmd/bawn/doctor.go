@@ -43,7 +43,7 @@ func doctorCommand(args []string) int {
 			return fail(err)
 		}
 	} else {
-		fmt.Print(d.text(colours(os.Stdout)))
+		printText(d.text(colours(os.Stdout)))
 	}
 	if !d.Fit {
 		return 1

@@ -62,21 +62,21 @@ func envCommand(args []string) int {
 		if r.Origin != (policy.Origin{}).String() {
 			by = " (" + r.Origin + ")"
 		}
-		fmt.Printf("%-*s  %s%s\n", width, printable(r.Name), printable(r.Reason), printable(by))
+		printf("%-*s  %s%s\n", width, printable(r.Name), printable(r.Reason), printable(by))
 	}
 	for _, r := range rows {
 		show(r)
 	}
 	if len(rows) > 0 {
-		fmt.Println()
+		printLine()
 	}
 	for _, r := range keptBy {
 		show(r)
 	}
 	if len(keptBy) > 0 {
-		fmt.Println()
+		printLine()
 	}
-	fmt.Printf("%d removed, %d kept\n", len(rows), len(kept))
+	printf("%d removed, %d kept\n", len(rows), len(kept))
 	return 0
 }
 

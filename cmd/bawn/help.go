@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,8 +25,8 @@ func helpCommand(args []string) int {
 		}
 		return usageError("", fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], names)))
 	}
-	fmt.Println("bawn runs commands inside a boundary that the operating system enforces.")
-	fmt.Println()
+	printLine("bawn runs commands inside a boundary that the operating system enforces.")
+	printLine()
 	all := slices.Concat([]command{{args: "[flags]", summary: "open a session in this folder"}}, commands(), []command{{name: "--", args: "CMD [ARG…]", summary: "the same as bawn run -- CMD"}})
 	wide := 0
 	for i, c := range all {
@@ -35,9 +34,9 @@ func helpCommand(args []string) int {
 		wide = max(wide, utf8.RuneCountInString(all[i].name))
 	}
 	for _, c := range all {
-		fmt.Printf("  bawn %-*s  %s\n", wide, c.name, c.summary)
+		printf("  bawn %-*s  %s\n", wide, c.name, c.summary)
 	}
-	fmt.Print(`
+	printText(`
 Tiers: guarded (the default) writes the workspace, a private temp and the tool
 caches, and reaches allowed hosts; airlock no caches and no network; open has no
 sandbox. 'bawn help run' has the flags.
@@ -291,17 +290,17 @@ func flagsOf(command string) []flagSpec {
 }
 
 func printCommandHelp(c command) {
-	fmt.Println(strings.TrimSpace("bawn " + c.name + " " + c.args))
+	printLine(strings.TrimSpace("bawn " + c.name + " " + c.args))
 	switch c.name {
 	case "run", "watch", "learn":
-		fmt.Printf("bawn %s [flags] -c TEXT [ARG…]\n", c.name)
+		printf("bawn %s [flags] -c TEXT [ARG…]\n", c.name)
 	case "check":
-		fmt.Println("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
+		printLine("    ACTION OBJECT: read PATH, write PATH, connect HOST[:PORT],\n    run -- CMD [ARG…], run -c TEXT")
 	}
-	fmt.Printf("    %s\n", c.summary)
+	printf("    %s\n", c.summary)
 	specs := flagsOf(c.name)
 	if len(specs) > 0 {
-		fmt.Println()
+		printLine()
 	}
 	for _, s := range specs {
 		name := s.name
@@ -309,11 +308,11 @@ func printCommandHelp(c command) {
 			name += " " + s.arg
 		}
 		for line := range strings.SplitSeq(s.help, "\n") {
-			fmt.Printf("  %-29s %s\n", name, line)
+			printf("  %-29s %s\n", name, line)
 			name = ""
 		}
 	}
-	fmt.Print(helpNotes(c.name))
+	printText(helpNotes(c.name))
 }
 
 // version is set by release builds (-ldflags -X main.version=…).
@@ -326,7 +325,7 @@ func versionCommand(args []string) int {
 	if len(args) > 0 {
 		return usageError("version", fmt.Errorf("version takes no argument, got %q", args[0]))
 	}
-	fmt.Fprintln(os.Stdout, "bawn "+programVersion())
+	printLine("bawn " + programVersion())
 	return 0
 }
 

@@ -92,7 +92,7 @@ func discardCommand(args []string) int {
 			ID string `json:"discarded"`
 		}{run.ID})
 	}
-	fmt.Printf("discarded %s\n", run.ID[:8])
+	printf("discarded %s\n", run.ID[:8])
 	return 0
 }
 
@@ -354,11 +354,11 @@ func (f *keepFlags) print(run *staged.Run, out staged.Outcome, paths []string) {
 	id := run.ID[:8]
 	switch {
 	case len(out.Kept) > 0:
-		fmt.Printf("kept %s: %s\n", id, summary(out.Kept))
+		printf("kept %s: %s\n", id, summary(out.Kept))
 	case len(out.Refused) == 0 && len(paths) > 0 && !out.Done:
-		fmt.Printf("kept nothing: nothing is staged at %s\n", printable(strings.Join(paths, " ")))
+		printf("kept nothing: nothing is staged at %s\n", printable(strings.Join(paths, " ")))
 	default:
-		fmt.Printf("kept nothing of %s\n", id)
+		printf("kept nothing of %s\n", id)
 	}
 	for i, r := range out.Refused {
 		if i == maxDenialLines {
@@ -392,6 +392,6 @@ func (f *keepFlags) print(run *staged.Run, out staged.Outcome, paths []string) {
 		warn("kept %s code outside later: %s", plural(n, "name that runs", "names that run"), strings.Join(names, ", "))
 	}
 	if !out.Done && out.Staged > 0 {
-		fmt.Printf("%s still staged as %s\n", plural(out.Staged, "change is", "changes are"), id)
+		printf("%s still staged as %s\n", plural(out.Staged, "change is", "changes are"), id)
 	}
 }

@@ -43,13 +43,13 @@ func listStaged(asJSON bool) int {
 		return printJSON(out)
 	}
 	if len(out) == 0 {
-		fmt.Println("nothing is staged")
+		printLine("nothing is staged")
 		return 0
 	}
-	fmt.Printf("%-8s  %-11s  %8s  %7s  %9s  %s\n", "ID", "STATE", "AGE", "NAMES", "SIZE", "COMMAND")
+	printf("%-8s  %-11s  %8s  %7s  %9s  %s\n", "ID", "STATE", "AGE", "NAMES", "SIZE", "COMMAND")
 	for _, l := range out {
-		fmt.Printf("%-8s  %-11s  %8s  %7d  %9s  %s\n", l.ID[:8], l.State, age(time.Since(l.Started)), l.Files, audit.Size(l.Bytes), printable(l.Command))
-		fmt.Printf("%-8s  %s\n", "", printable(l.Workspace))
+		printf("%-8s  %-11s  %8s  %7d  %9s  %s\n", l.ID[:8], l.State, age(time.Since(l.Started)), l.Files, audit.Size(l.Bytes), printable(l.Command))
+		printf("%-8s  %s\n", "", printable(l.Workspace))
 	}
 	return 0
 }

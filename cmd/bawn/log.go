@@ -254,7 +254,7 @@ func (f *logFlags) runs() int {
 			if x.Denied > 0 {
 				denied = fmt.Sprintf("%d denied", x.Denied)
 			}
-			fmt.Println(printable(fmt.Sprintf("%s  %s  %-8s  %7s  %-10s  %s",
+			printLine(printable(fmt.Sprintf("%s  %s  %-8s  %7s  %-10s  %s",
 				x.Time.Local().Format(time.DateTime), x.ID, x.Outcome, audit.ShortTime(r.End.Duration), denied, x.Command)))
 		}
 	}
@@ -284,7 +284,7 @@ func (f *logFlags) show(words []string) int {
 		return fail(fmt.Errorf("%d runs begin with %q", len(runs), f.filter.Run))
 	}
 	run := runs[len(runs)-1]
-	fmt.Print(printableLines(audit.Timeline(run)))
+	printText(printableLines(audit.Timeline(run)))
 	return 0
 }
 
@@ -349,14 +349,14 @@ func (f *logFlags) verify() int {
 		return code
 	}
 	if v.Records == 0 {
-		fmt.Println(printable("no records in " + folder))
+		printLine(printable("no records in " + folder))
 		return code
 	}
-	fmt.Println(printable(fmt.Sprintf("%s in %s of %s", plural(v.Records, "record", "records"), plural(v.Files, "file", "files"), folder)))
-	fmt.Printf("from %s to %s\n", v.First.Local().Format(time.DateTime), v.Last.Local().Format(time.DateTime))
-	fmt.Printf("head: record %d, sha256 %s\n", v.Seq, v.Head)
+	printLine(printable(fmt.Sprintf("%s in %s of %s", plural(v.Records, "record", "records"), plural(v.Files, "file", "files"), folder)))
+	printf("from %s to %s\n", v.First.Local().Format(time.DateTime), v.Last.Local().Format(time.DateTime))
+	printf("head: record %d, sha256 %s\n", v.Seq, v.Head)
 	if code == 0 {
-		fmt.Println("every record fits the one before, and the last one the head")
+		printLine("every record fits the one before, and the last one the head")
 	}
 	return code
 }

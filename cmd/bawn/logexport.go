@@ -99,6 +99,6 @@ func sendRecords(records []audit.Record) int {
 		warn("nothing is sent: the OTEL_ variables say so")
 		return 0
 	}
-	fmt.Println(printable(plural(len(records), "record", "records") + " sent to " + strings.Join(to, " and ")))
+	printLine(printable(plural(len(records), "record", "records") + " sent to " + strings.Join(to, " and ")))
 	return 0
 }

@@ -57,9 +57,9 @@ func main() {
 		os.Exit(exitRefused)
 	}
 	if run := shim(os.Args[0]); run != nil {
-		os.Exit(run(os.Args[1:]))
+		os.Exit(finish(run(os.Args[1:])))
 	}
-	os.Exit(dispatch(os.Args[1:]))
+	os.Exit(finish(dispatch(os.Args[1:])))
 }
 
 func dispatch(args []string) int {

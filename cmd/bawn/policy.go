@@ -81,7 +81,7 @@ func policyCommand(args []string) int {
 			if policy.Escape(l) != l {
 				l = policy.Quote(l)
 			}
-			fmt.Println(l)
+			printLine(l)
 		}
 		return 0
 	}
@@ -90,9 +90,9 @@ func policyCommand(args []string) int {
 	case asJSON:
 		return printJSON(r)
 	case all:
-		fmt.Print(r.all())
+		printText(r.all())
 	default:
-		fmt.Print(r.short(os.Getenv("HOME"), s.outside()))
+		printText(r.short(os.Getenv("HOME"), s.outside()))
 	}
 	return 0
 }

@@ -98,21 +98,21 @@ func setupCommand(args []string) int {
 			if c.Before == nil {
 				word = "made"
 			}
-			fmt.Printf("%-8s %s\n", word, printable(c.Path))
+			printf("%-8s %s\n", word, printable(c.Path))
 			n++
 		}
 	}
 	if n == 0 {
-		fmt.Println("nothing to change: it is set up")
+		printLine("nothing to change: it is set up")
 	}
 	if changes[len(changes)-1].Changed() {
-		fmt.Printf("%-8s the sandbox is on for agents now: enabled = true in %s\n", "", printable(settings))
+		printf("%-8s the sandbox is on for agents now: enabled = true in %s\n", "", printable(settings))
 	}
-	fmt.Printf("%-8s the hook answers, and a command ran in the sandbox\n", "checked")
+	printf("%-8s the hook answers, and a command ran in the sandbox\n", "checked")
 	if a.Steps != nil {
-		fmt.Println(a.Steps(p))
+		printLine(a.Steps(p))
 	}
-	fmt.Printf("%s uses it from its next start. To take it back: bawn setup %s --uninstall\n", a.Title, a.Name)
+	printf("%s uses it from its next start. To take it back: bawn setup %s --uninstall\n", a.Title, a.Name)
 	return 0
 }
 
@@ -237,7 +237,7 @@ func removeShims(dir string) {
 func uninstall(s setup.Store, a *setup.Agent, p setup.Place, settings string) int {
 	list, last, err := s.Undo(a, p, settings)
 	for _, u := range list {
-		fmt.Printf("%s: %s\n", printable(u.Path), u.What)
+		printf("%s: %s\n", printable(u.Path), u.What)
 	}
 	if err != nil {
 		return fail(err)
@@ -246,7 +246,7 @@ func uninstall(s setup.Store, a *setup.Agent, p setup.Place, settings string) in
 		removeShims(p.Shims)
 	}
 	if len(list) == 0 {
-		fmt.Printf("nothing to take back: %s is not set up here\n", a.Title)
+		printf("nothing to take back: %s is not set up here\n", a.Title)
 	}
 	return 0
 }
@@ -256,14 +256,14 @@ func printSetup(a *setup.Agent, p setup.Place, changes []setup.Change) {
 		if !c.Changed() {
 			continue
 		}
-		fmt.Println(printable(c.Path))
+		printLine(printable(c.Path))
 		for _, line := range c.Added() {
-			fmt.Println("  + " + printable(line))
+			printLine("  + " + printable(line))
 		}
 	}
-	fmt.Printf("%s\n  + links to %s\n", printable(p.Shims), printable(p.Program))
+	printf("%s\n  + links to %s\n", printable(p.Shims), printable(p.Program))
 	if a.Steps != nil {
-		fmt.Println(a.Steps(p))
+		printLine(a.Steps(p))
 	}
 }
 
@@ -275,7 +275,7 @@ func checkSetup(a *setup.Agent, p setup.Place, changes []setup.Change) int {
 		if problem != "" {
 			result, code = "fail", 1
 		}
-		fmt.Printf("%s  %s\n", paint(result, colours(os.Stdout)), printable(strings.TrimSpace(name+"  "+problem)))
+		printf("%s  %s\n", paint(result, colours(os.Stdout)), printable(strings.TrimSpace(name+"  "+problem)))
 	}
 	for _, c := range changes {
 		problem := ""

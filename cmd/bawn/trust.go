@@ -68,9 +68,9 @@ func trustCommand(args []string) int {
 			return printJSON(append([]trust.Entry{}, entries...))
 		}
 		if len(entries) == 0 {
-			fmt.Println("nothing is trusted")
+			printLine("nothing is trusted")
 		}
-		fmt.Print(trust.Text(entries))
+		printText(trust.Text(entries))
 		return 0
 	}
 	if len(words) == 1 {
@@ -92,7 +92,7 @@ func trustCommand(args []string) int {
 		if !found {
 			text = ws + " was not trusted"
 		}
-		fmt.Println(printable(text))
+		printLine(printable(text))
 		return 0
 	}
 	return f.review(store, ws)
@@ -109,7 +109,7 @@ func (f *trustFlags) review(store trust.Store, ws string) int {
 		if err := store.Trust(ws, r.Content, os.Getenv("USER"), time.Now()); err != nil {
 			return fail(err)
 		}
-		fmt.Println(printable(r.Path) + " is trusted as it is now")
+		printLine(printable(r.Path) + " is trusted as it is now")
 		return 0
 	}
 	switch {
@@ -130,7 +130,7 @@ func (f *trustFlags) review(store trust.Store, ws string) int {
 		return printJSON(review{r, hash})
 	}
 	if !r.Exists || r.Trusted {
-		fmt.Print(r.Text())
+		printText(r.Text())
 		return 0
 	}
 	answer := askTrust(r)
@@ -138,10 +138,10 @@ func (f *trustFlags) review(store trust.Store, ws string) int {
 	case answer.Scope != approval.No:
 		return record()
 	case !answer.Given:
-		fmt.Print(r.Text())
+		printText(r.Text())
 		warn("nobody can be asked here (%s); bawn trust --hash %s trusts this content", answer.Reason, hash)
 	default:
-		fmt.Println("not trusted")
+		printLine("not trusted")
 	}
 	return exitUntrusted
 }

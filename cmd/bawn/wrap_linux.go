@@ -67,11 +67,11 @@ func wrapCommand(args []string) int {
 }
 
 func printPreset(name string) int {
-	fmt.Printf("%s", preset.Text(name))
-	fmt.Println("\n# Its own credentials, which it alone sees:")
+	printf("%s", preset.Text(name))
+	printLine("\n# Its own credentials, which it alone sees:")
 	for _, r := range policy.Credentials([]string{"/~"}, func(string) string { return "" }) {
 		if r.Agent() == name {
-			fmt.Println("#   " + strings.TrimPrefix(r.Path, "/"))
+			printLine("#   " + strings.TrimPrefix(r.Path, "/"))
 		}
 	}
 	return 0

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 var testPrompt = Prompt{
 	Title: "Run it?", Object: "rm -rf x", Notes: []string{"a note"}, Rule: policy.Rule{ID: "exclude:rm *", Origin: policy.Origin{File: "config.toml", Line: 3}},
-	Offers: []Offer{{Once, "this once"}, {Always, "for good"}},
+	Offers: []Offer{{Scope: Once, Text: "this once"}, {Scope: Always, Text: "for good"}},
 }
 
 // askOnTerminal asks one question, or several at once, and prints the answers
@@ -175,7 +175,7 @@ func TestPromptIsText(t *testing.T) {
 		rapid.SampledFrom([]string{"\x1b[2J", "a\rb", "\u202e", "\x9b31m", "\u0085", "\u2028", "\x00", "\u3164", "a\u2800b", "\u115f\u1160", "\uffa0", "\ufe0f"}))
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Prompt{Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
-			Rule: policy.Rule{ID: "x" + text.Draw(rt, "rule"), Origin: policy.Origin{File: text.Draw(rt, "file")}}, Offers: []Offer{{Once, text.Draw(rt, "offer")}}}
+			Rule: policy.Rule{ID: "x" + text.Draw(rt, "rule"), Origin: policy.Origin{File: text.Draw(rt, "file")}}, Offers: []Offer{{Scope: Once, Text: text.Draw(rt, "offer")}}}
 		s := p.text() + p.choices()
 		if n := strings.Count(s, "\n"); n != 9 && !(n == 10 && strings.Contains(s, "\n  careful: ")) {
 			rt.Fatalf("%d lines: %q", strings.Count(s, "\n"), s)

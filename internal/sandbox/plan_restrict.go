@@ -102,6 +102,11 @@ func guardOf(p policy.Policy, h Host) Guard {
 		return Guard{}
 	}
 	g := Guard{On: true, Paths: slices.Concat(h.Control, h.Names), Only: p.Writes(), Linked: h.Linked}
+	for _, l := range h.Locks {
+		if p.Files().Lookup(l).Access == policy.Hidden {
+			g.Locks = append(g.Locks, l)
+		}
+	}
 	g.Lifted, g.Unprotected = p.Lifted()
 	for _, r := range p.Files().Below("/") {
 		if r.IsSetting() && r.Access == policy.ReadOnly {

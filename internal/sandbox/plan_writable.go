@@ -88,8 +88,12 @@ func (pl *planner) reopened(r policy.PathRule) bool {
 // open shows a folder that may be written, or a layer over it.
 func (pl *planner) open(path string) Mount {
 	if n := slices.Index(pl.layers, path); n >= 0 {
-		since := strconv.FormatInt(pl.staged.Since, 10)
-		return Mount{Op: OpStaged, Target: path, Source: pl.staged.Dir + "/" + strconv.Itoa(n), Data: since, Write: true, Dir: true}
+		if pl.staged.Roots == nil {
+			return pl.staged.mount(path, n)
+		}
+		m := pl.staged.mount(path, slices.Index(pl.staged.Roots, path)) // -1 is none of them
+		m.Kept = true
+		return m
 	}
 	return Mount{Op: OpBind, Target: path, Source: path, Write: true, Dir: true}
 }

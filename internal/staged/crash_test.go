@@ -147,8 +147,8 @@ func TestKilledAtTheBeginning(t *testing.T) {
 	b := box(t)
 	dir := b.State + "/bawn/staged/"
 	for name, files := range map[string][]string{
-		"00000000000000a1": nil, "00000000000000a2": {"lock", "0/x", "run.json.new"},
-		"00000000000000b1": {"lock"}, "00000000000000b2": {"lock"}, "notarun": {"lock"},
+		"00000000000000a1": nil, "00000000000000a2": {"0/x", "run.json.new"},
+		"00000000000000b1": {"0/x"}, "00000000000000b2": {"0/x"}, "notarun": {"0/x"},
 	} {
 		if err := os.MkdirAll(dir+name, 0o700); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestKilledAtTheBeginning(t *testing.T) {
 			}
 		}
 	}
-	held, err := os.Open(dir + "00000000000000b2/lock")
+	held, err := os.Open(dir + "00000000000000b2")
 	if err != nil {
 		t.Fatal(err)
 	}

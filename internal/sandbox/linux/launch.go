@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -244,7 +245,7 @@ func (p *process) describe(data []byte, g sandbox.Guard) error {
 	err := writeAll(p.spec, data)
 	unix.Close(p.spec)
 	if err == nil {
-		err = p.sendSpec(nil, g)
+		err = p.sendSpec(nil, nil, g)
 	}
 	if err != nil {
 		_ = p.Close()
@@ -253,16 +254,17 @@ func (p *process) describe(data []byte, g sandbox.Guard) error {
 	return nil
 }
 
-// sendSpec says that the Spec is complete, with these descriptors and, last,
-// the file by which the guard takes turns with others. A child that is gone has
-// said why, or will be found to have said nothing.
-func (p *process) sendSpec(fds []int, g sandbox.Guard) error {
-	msg := []byte{stage.MsgSpec, 0}
+// sendSpec says that the Spec is complete, with the stage's own descriptors, the
+// session's layers and the file by which the guard takes turns with others. A
+// child that is gone has said why, or will be found to have said nothing.
+func (p *process) sendSpec(own, layers []int, g sandbox.Guard) error {
+	msg := []byte{stage.MsgSpec, byte(len(own)), 0}
+	fds := slices.Concat(own, layers)
 	lock, notice := openTurn(g)
 	if lock >= 0 {
 		defer unix.Close(lock)
 		fds = append(fds, lock)
-		msg[1] = 1
+		msg[2] = 1
 	}
 	if notice != "" {
 		p.pending = append(p.pending, sandbox.Event{Kind: sandbox.EventNotice, Reason: notice})

@@ -152,7 +152,7 @@ func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
 	if exact && s.linkedTree() {
 		switch {
 		case key == "commondir" && (c.Op == guard.Create || c.Op == guard.Open):
-			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n")}
+			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n"), Rule: policy.NameRule(LiftPointer, pointerText)}
 		case key == "gitdir" && (c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate || file):
 			// It says where the working folder is and grants nothing: bawn
 			// and git believe it only if .git there points back.

@@ -8,19 +8,21 @@ cd "$(dirname "$0")/.."
 
 [ $# -gt 0 ] || set -- .
 out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+targets=$(mktemp)
+trap 'rm -f "$out" "$targets"' EXIT
 trap 'exit 130' INT TERM
 failed=
-for found in $(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' "$@" | sed 's/func //; s/ //' | sort); do
+grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' "$@" | sed 's/func //; s/ //' | sort >"$targets"
+while read -r found; do
 	package=./$(dirname "${found%:*}") target=${found##*:}
-	if go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-1m}" -parallel "${FUZZPARALLEL:-1}" "$package" >"$out" 2>&1; then
+	if go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-1m}" -parallel "${FUZZPARALLEL:-1}" "$package" >"$out" 2>&1 </dev/null; then
 		echo "ok $package $target: $(grep '^fuzz: elapsed' "$out" | tail -n 1 | cut -d ' ' -f 2-)"
 	else
 		echo "FAILED $package $target"
 		cat "$out"
 		failed="$failed $package:$target"
 	fi
-done
+done <"$targets"
 if [ -n "$failed" ]; then
 	echo "failed:$failed" >&2
 	exit 1

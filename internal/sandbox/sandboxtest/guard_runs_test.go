@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"bawn/internal/sandbox"
 )
 
 // F2: two runs of one workspace have a guard each, which know nothing of each
@@ -140,11 +138,7 @@ func TestF2_TwoRunsMakeAGitDirectory(t *testing.T) {
 // The commands of a session are runs as well.
 func TestF2_TwoTasksMakeAGitDirectory(t *testing.T) {
 	k := keep(t)
-	home := k.workspace + "-home"
-	mkdir(t, home)
-	k.env[0] = "HOME=" + home
-	locks := func(r *sandbox.Request) { r.Locks = sandbox.LocksIn(home+"/.local/state/bawn", "") }
-	one, other := launch(t, k.guarded, k.spec(t, makeConfigs, locks)), launch(t, k.guarded, k.spec(t, makeHeads, locks))
+	one, other := launch(t, k.guarded, k.spec(t, makeConfigs, nil)), launch(t, k.guarded, k.spec(t, makeHeads, nil))
 	for _, c := range []*kept{one, other} {
 		if out, code := c.exit(); code != 0 {
 			t.Errorf("exit %d: %s", code, out)

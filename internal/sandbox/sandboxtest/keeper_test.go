@@ -71,7 +71,9 @@ func (k *keeping) spec(t *testing.T, text string, change func(*sandbox.Request))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sandbox.Plan(pol, host, sandbox.Command{Args: []string{"/bin/sh", "-c", text}, Environ: k.env})
+	spec := sandbox.Plan(pol, host, sandbox.Command{Args: []string{"/bin/sh", "-c", text}, Environ: k.env})
+	spec.Guard.Locks = []string{k.workspace + "-guard.lock"} // beside it, where no command sees it
+	return spec
 }
 
 // kept is a command that a keeper started.

@@ -217,7 +217,7 @@ func changeOf(run *staged.Run, c staged.Change) change {
 }
 
 // judge settles what a sandboxed run may do in the run's folders now.
-func judge(run *staged.Run) (staged.Judge, error) {
+func judge(run *staged.Run) (*keepJudge, error) {
 	f := &runFlags{workspace: run.Workspace}
 	for _, d := range run.AddDirs {
 		f.set("--add-dir", "sandbox.allowed_paths", d)
@@ -275,7 +275,7 @@ func (f *keepFlags) keep(run *staged.Run, paths []string) int {
 	if err := rec.add(audit.Record{Kind: audit.Kept, Dir: run.Workspace, Target: what}); err != nil {
 		return fail(unrecorded(err))
 	}
-	out, err := run.Keep(staged.KeepOptions{Judge: j, Paths: paths, Force: f.force})
+	out, err := run.Keep(staged.KeepOptions{Judge: j, Turn: j.takeTurn, Paths: paths, Force: f.force})
 	f.record(rec, run, out, err)
 	if f.asJSON {
 		f.tell(run, out)

@@ -9,6 +9,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux"
 	"bawn/internal/sandbox/linux/guard"
 	"bawn/internal/sandbox/linux/guard/rules"
 	"bawn/internal/staged"
@@ -20,6 +21,7 @@ type keepJudge struct {
 	policy policy.Policy
 	rules  guard.Rules
 	held   []sandbox.Mount // what is mounted in writable folders
+	turn   *guard.Turn
 }
 
 func newKeepJudge(p policy.Policy, host sandbox.Host) *keepJudge {
@@ -29,6 +31,10 @@ func newKeepJudge(p policy.Policy, host sandbox.Host) *keepJudge {
 		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
 		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
 	})}
+	var notice string
+	if j.turn, notice = linux.Turn(g); notice != "" {
+		warn("%s", notice)
+	}
 	for _, m := range spec.Mounts {
 		switch m.Op {
 		case sandbox.OpPin, sandbox.OpMask, sandbox.OpBind, sandbox.OpLayer, sandbox.OpReplace:
@@ -36,6 +42,14 @@ func newKeepJudge(p policy.Policy, host sandbox.Host) *keepJudge {
 		}
 	}
 	return j
+}
+
+// takeTurn fits staged.KeepOptions.Turn.
+func (j *keepJudge) takeTurn(dir int) (end func(), err error) {
+	if errno := j.turn.Take(dir); errno != 0 {
+		return nil, errno
+	}
+	return j.turn.End, nil
 }
 
 // Judge implements staged.Judge.

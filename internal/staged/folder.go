@@ -21,6 +21,11 @@ func (k *keeper) folder(c *Change, dir int, name string, now *unix.Stat_t) error
 	if isDir(now) {
 		return k.folderMode(c)
 	}
+	end, err := k.turn(dir)
+	if err != nil {
+		return k.failed(c, err)
+	}
+	defer end()
 	if _, ok := k.ask(c, Ask{Op: Mkdir, Dir: dir, Name: name, Stat: c.up, Old: now}); !ok {
 		return nil
 	}

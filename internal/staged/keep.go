@@ -87,6 +87,10 @@ type KeepOptions struct {
 	Paths []string
 	// Force are paths whose conflicts are settled for the staged one.
 	Force []string
+	// Turn waits until no command's guard judges a name on the file system of
+	// dir, and keeps them from it until end is called: what was judged is put
+	// before they go on. nil: there is nobody to wait for.
+	Turn func(dir int) (end func(), err error)
 }
 
 // Keep brings what was staged into the workspace. It can be killed at any
@@ -367,6 +371,13 @@ func (k *keeper) leaveDir() {
 		unix.Close(k.dirFD)
 		k.dirFD = -1
 	}
+}
+
+func (k *keeper) turn(dir int) (end func(), err error) {
+	if k.o.Turn == nil {
+		return func() {}, nil
+	}
+	return k.o.Turn(dir)
 }
 
 func (k *keeper) judge(a Ask) Answer {

@@ -102,6 +102,12 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 	err = k.make(c, updir, dir, name, a.Link, answer.Content)
 	if err == nil {
 		failpoint("temp")
+		var end func()
+		if end, err = k.turn(dir); err == nil {
+			defer end()
+		}
+	}
+	if err == nil {
 		// Commands may have been at work meanwhile: what is put is judged where it
 		// comes to be.
 		vetted := answer.Content != nil
@@ -112,6 +118,7 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 		if vetted != (answer.Content != nil) { // it may be a second name of another file
 			err = &movedError{"its folder became another one while it was kept"}
 		} else {
+			failpoint("judged")
 			err = k.rename(dir, tmp, name, now)
 		}
 	}

@@ -12,7 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/sandbox"
+	"bawn/internal/sandbox/linux/guard"
 )
+
+// Turn is for this process itself to take, as a guard of g would.
+func Turn(g sandbox.Guard) (t *guard.Turn, notice string) {
+	fd, notice := openTurn(g) // for as long as this process lives
+	return guard.NewTurn(fd), notice
+}
 
 // openTurn opens the file by which the guards of all runs of this user take
 // turns, the first of paths that serves; it is the caller's to close. Without

@@ -100,10 +100,10 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
-	if err := w.turn.take(dir); err != 0 {
+	if err := w.turn.Take(dir); err != 0 {
 		return err
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	t := w.target(dir, last)
 	// A name that is taken or can be nobody's is the kernel's to refuse.
 	if t.Name != "" && !t.Exists {
@@ -175,10 +175,10 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 	w.names.Lock()
 	defer w.names.Unlock()
 	// One file system's: between two the kernel refuses.
-	if err := w.turn.take(dir2); err != 0 {
+	if err := w.turn.Take(dir2); err != 0 {
 		return err
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	src, dst := w.target(dir1, last1), w.target(dir2, last2)
 	if src.Name == "" || dst.Name == "" || !src.Exists || exchange && !dst.Exists {
 		return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags)) // the kernel refuses it
@@ -276,10 +276,10 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 		return err, false
 	}
 	defer closeFD(dir)
-	if err := w.turn.take(dir); err != 0 {
+	if err := w.turn.Take(dir); err != 0 {
 		return err, false
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	if w.turn.file >= 0 {
 		if e := fstat(src.obj, &src.st); e != nil || !src.still() {
 			return errnoOf(e), e == nil
@@ -316,10 +316,10 @@ func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
 	defer closeFD(dir)
 	w.names.Lock()
 	defer w.names.Unlock()
-	if err := w.turn.take(dir); err != 0 {
+	if err := w.turn.Take(dir); err != 0 {
 		return err
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	if t := w.target(dir, last); t.Name != "" && t.Exists {
 		if v := w.check(&Call{PID: w.pid(), Op: Remove, Flags: uint64(flags), Target: t}); v.err != 0 {
 			return v.err
@@ -379,7 +379,7 @@ func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
 	if ok, err := w.claim(&f); !ok {
 		return either(err, errAgain)
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	if v := w.checkObject(&f, Call{Op: Truncate}); v.err != 0 {
 		return v.err
 	}

@@ -167,7 +167,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		if !ok {
 			return failed(e), e == 0
 		}
-		defer w.turn.end()
+		defer w.turn.End()
 		v := w.checkObject(&f, Call{Op: Open, Flags: uint64(uint32(flags)), Mode: mode})
 		switch {
 		case v.err != 0:
@@ -199,10 +199,10 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 
 // create makes the file at a place where nothing is.
 func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool) {
-	if err := w.turn.take(f.dir); err != 0 {
+	if err := w.turn.Take(f.dir); err != 0 {
 		return failed(err), false
 	}
-	defer w.turn.end()
+	defer w.turn.End()
 	t := Target{Dir: f.dir, Name: f.name}
 	t.DirPath, _ = w.pathOf(f.dir)
 	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}

@@ -42,7 +42,7 @@ type server struct {
 	// out; what opens a file that exists shares it. So a directory cannot move,
 	// nor a name appear, between question and act.
 	names sync.RWMutex
-	turn  turn // the same between guards; taken after names
+	turn  *Turn // the same between guards; taken after names
 
 	calls     atomic.Uint64 // received
 	receiving atomic.Int32  // workers that wait for a call, or are about to
@@ -72,7 +72,7 @@ type server struct {
 // If the process ends, calls under the filter fail with ENOSYS.
 func Serve(listener, lock int, rules Rules, report func(Event)) error {
 	s := &server{
-		fd: listener, rules: rules, report: report, self: os.Getpid(), turn: turn{file: lock},
+		fd: listener, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
 		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
 	}
 	var err error

@@ -10,21 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// turn lets the guards of all runs of a user work on one file system one at a
+// Turn lets the guards of all runs of a user work on one file system one at a
 // time: what one has looked at (a folder, a file that is vetted) no other
 // changes before it has acted on that. Within one guard server.names does so;
 // between guards it is a lock on one file, of the byte that has the file
 // system's number (an open file description lock, fcntl(2)). A disk that hangs
-// holds up those alone that use it.
-type turn struct {
+// holds up those alone that use it. What else changes names that guards judge
+// takes turns with them.
+type Turn struct {
 	file int        // -1: no other guard is known
 	mu   sync.Mutex // the lock is the process's, not the thread's
 	lock unix.Flock_t
 }
 
-// take waits for the turn at the file system of dir. What was looked up before
+// NewTurn takes turns by this file, open for writing; -1 for nobody else.
+func NewTurn(file int) *Turn { return &Turn{file: file} }
+
+// Take waits for the turn at the file system of dir. What was looked up before
 // must be looked at again.
-func (t *turn) take(dir int) unix.Errno {
+func (t *Turn) Take(dir int) unix.Errno {
 	if t.file < 0 {
 		return 0
 	}
@@ -44,8 +48,8 @@ func (t *turn) take(dir int) unix.Errno {
 	return err
 }
 
-// end lets the next guard go on, after a take that succeeded.
-func (t *turn) end() {
+// End lets the next one go on, after a Take that succeeded.
+func (t *Turn) End() {
 	if t.file < 0 {
 		return
 	}
@@ -54,7 +58,7 @@ func (t *turn) end() {
 	t.mu.Unlock()
 }
 
-func (t *turn) set(cmd uintptr) unix.Errno {
+func (t *Turn) set(cmd uintptr) unix.Errno {
 	_, err := raw(unix.SYS_FCNTL, uintptr(t.file), cmd, uintptr(unsafe.Pointer(&t.lock)))
 	return errnoOf(err)
 }
@@ -70,11 +74,11 @@ func (w *worker) claim(f *found) (bool, unix.Errno) {
 	if at < 0 {
 		at = f.obj
 	}
-	if err := w.turn.take(at); err != 0 {
+	if err := w.turn.Take(at); err != 0 {
 		return false, err
 	}
 	if e := fstat(f.obj, &f.st); e != nil || !f.still() {
-		w.turn.end()
+		w.turn.End()
 		return false, errnoOf(e)
 	}
 	return true, 0

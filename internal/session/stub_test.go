@@ -61,17 +61,17 @@ func (p *stubProcess) Signal(n int) error {
 	return nil
 }
 
-func (p *stubProcess) Connect(uint16) error               { return nil }
+func (p *stubProcess) Connect(uint16) error { return nil }
 
 func (p *stubProcess) Owner(netip.AddrPort) (int, string) { return 77, "curl" }
 
-func (p *stubProcess) Ack() error                         { p.acks++; return nil }
+func (p *stubProcess) Ack() error { p.acks++; return nil }
 
-func (p *stubProcess) Kill()                              { p.kill.Do(func() { close(p.dead) }) }
+func (p *stubProcess) Kill() { p.kill.Do(func() { close(p.dead) }) }
 
-func (p *stubProcess) Wait()                              {}
+func (p *stubProcess) Wait() {}
 
-func (p *stubProcess) Close() error                       { return nil }
+func (p *stubProcess) Close() error { return nil }
 
 func (p *stubProcess) exit(code int) {
 	p.events <- sandbox.Event{Kind: sandbox.EventExited, Code: code}
@@ -209,12 +209,12 @@ func (k *stubKeeper) Stage([]sandbox.Mount) (sandbox.Layers, error) {
 	return nil, errors.New("nothing to lay over")
 }
 
-func (stubShared) Close()                           {}
+func (stubShared) Close() {}
 
-func (k *stubKeeper) Done() <-chan struct{}         { return k.done }
+func (k *stubKeeper) Done() <-chan struct{} { return k.done }
 
-func (k *stubKeeper) Close() error                  { k.closed = true; return nil }
+func (k *stubKeeper) Close() error { k.closed = true; return nil }
 
-func (stubShared) Sockets() *sandbox.Sockets        { return &sandbox.Sockets{} }
+func (stubShared) Sockets() *sandbox.Sockets { return &sandbox.Sockets{} }
 
 func (stubShared) Connect(uint16) (*os.File, error) { return nil, errors.New("nothing") }

@@ -113,11 +113,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      in.stdio,
 		Foreground: true,
-		Ended: func(res session.Result, err error) {
-			f.log.end(res, err)
-			if err == nil {
-			}
-		},
+		Ended:      f.log.end,
 	})
 	if err != nil {
 		st.abandon()

@@ -78,11 +78,6 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	for _, rule := range c.Protected {
 		in.kind(rule.Path)
 	}
-	for _, l := range r.Locks {
-		if real, err := RealPath(l); err == nil {
-			in.host.Locks = append(in.host.Locks, real)
-		}
-	}
 	in.workspace = c.Workspace
 	c.Homes = in.homes()
 	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
@@ -116,6 +111,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if !r.Decisions {
 		in.system()
 		in.copies(c.Homes)
+		in.locks(r.Locks)
 	}
 	return c, in.host, nil
 }

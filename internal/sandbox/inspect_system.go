@@ -15,6 +15,15 @@ import (
 	"bawn/internal/policy"
 )
 
+// locks finds where the guards' lock may lie.
+func (in *inspector) locks(paths []string) {
+	for _, l := range paths {
+		if real, err := RealPath(l); err == nil {
+			in.host.Locks = append(in.host.Locks, real)
+		}
+	}
+}
+
 // system gathers what does not depend on the policy's paths: the kernel's
 // folders, /run, the resolver file and the host's sockets.
 func (in *inspector) system() {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bawn/internal/policy"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"bawn/internal/policy"
 )
 
 // Workspace returns the real path of a workspace: "" is the current folder.

@@ -380,14 +380,10 @@ func (k *keeper) turn(dir int) (end func(), err error) {
 	return k.o.Turn(dir)
 }
 
-func (k *keeper) judge(a Ask) Answer {
-	a.DirPath = k.r.PathOf(k.dir.root, k.dir.rel)
-	return k.o.Judge.Judge(a)
-}
-
-// ask is judge, and notes what is refused.
+// ask asks the Judge, and notes what is refused.
 func (k *keeper) ask(c *Change, a Ask) (Answer, bool) {
-	answer := k.judge(a)
+	a.DirPath = k.r.PathOf(k.dir.root, k.dir.rel)
+	answer := k.o.Judge.Judge(a)
 	if !answer.Allowed {
 		why := answer.Reason
 		if why == "" {

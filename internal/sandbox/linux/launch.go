@@ -239,8 +239,7 @@ func (c child) fork() (*process, error) {
 	return &process{pid: pid, control: pair[0], spec: spec, ended: make(chan struct{})}, nil
 }
 
-// describe gives the waiting child its Spec, or ends it. A child that is gone
-// has said why, or will be found to have said nothing.
+// describe gives the waiting child its Spec, or ends it.
 func (p *process) describe(data []byte, g sandbox.Guard) error {
 	err := writeAll(p.spec, data)
 	unix.Close(p.spec)

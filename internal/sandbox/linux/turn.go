@@ -42,13 +42,6 @@ func openTurn(g sandbox.Guard) (fd int, notice string) {
 	return -1, fmt.Sprintf("name guard: run nothing else in this workspace meanwhile: runs cannot take turns (%v)", why)
 }
 
-// remote are the file systems on which a lock asks another machine or program,
-// which each call of a command would wait for.
-var remote = map[int64]bool{
-	unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true,
-	unix.FUSE_SUPER_MAGIC: true, unix.V9FS_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.CEPH_SUPER_MAGIC: true,
-}
-
 func openLock(path string) (int, error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	fd, err := unix.Open(path, flags, 0o600)
@@ -97,7 +90,10 @@ func usableLock(fd int) error {
 	if err := unix.Fstatfs(fd, &fs); err != nil {
 		return err
 	}
-	if remote[int64(fs.Type)] {
+	switch fs.Type {
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
+		unix.FUSE_SUPER_MAGIC, unix.V9FS_MAGIC, unix.AFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC:
+		// Each call of a command would wait for it.
 		return errors.New("it lies on another machine's disk, or a program's")
 	}
 	// A byte that stands for no file system: whether such locks work at all.

@@ -223,17 +223,10 @@ func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, fl
 	if path == "" && flags&unix.AT_EMPTY_PATH == 0 {
 		return unix.ENOENT
 	}
-	for range maxTries {
-		if err, again := w.tryLink(dirfd1, path, dirfd2, addr2, flags); !again {
-			return err
-		}
-	}
-	return unix.EBUSY
+	return w.retry(func() unix.Errno { return w.tryLink(dirfd1, path, dirfd2, addr2, flags) })
 }
 
-// tryLink links once. again: another guard has taken the object's name away
-// meanwhile.
-func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, flags int) (err unix.Errno, again bool) {
+func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, flags int) (err unix.Errno) {
 	byFD := path == ""
 	var from prepared
 	src := found{dir: -1, obj: -1}
@@ -244,7 +237,7 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 		defer from.close()
 	}
 	if err != 0 {
-		return err, false
+		return err
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
@@ -255,35 +248,33 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 		src, err = k.find(from.base, from.path, flags&unix.AT_SYMLINK_FOLLOW != 0, false)
 	}
 	if err != 0 {
-		return err, false
+		return err
 	}
 	defer src.close()
 	if src.obj < 0 {
-		return unix.ENOENT, false
+		return unix.ENOENT
 	}
 	// The kernel looks at the second path last, and so does this.
 	to, err := w.prepare(dirfd2, addr2)
 	defer to.close()
 	if err != 0 {
-		return err, false
+		return err
 	}
 	if w.gone() {
-		return unix.EINTR, false
+		return unix.EINTR
 	}
 	k := walk{w: w}
 	dir, last, err := k.parent(to.base, to.path)
 	if err != 0 {
-		return err, false
+		return err
 	}
 	defer closeFD(dir)
 	if err := w.turn.Take(dir); err != 0 {
-		return err, false
+		return err
 	}
 	defer w.turn.End()
-	if w.turn.file >= 0 {
-		if e := fstat(src.obj, &src.st); e != nil || !src.still() {
-			return errnoOf(e), e == nil
-		}
+	if err := w.unchanged(&src); err != 0 {
+		return err
 	}
 	t := w.target(dir, last)
 	if t.Name != "" && !t.Exists && src.kind() != unix.S_IFDIR {
@@ -292,16 +283,16 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 		c := Call{PID: w.pid(), Op: Link, Flags: uint64(flags), Target: t, Other: &other}
 		v := w.check(&c)
 		if v.err == 0 && v.Decision == Vet {
-			return w.vetLink(&c, v.Verdict, src.obj), false
+			return w.vetLink(&c, v.Verdict, src.obj)
 		}
 		if v.err != 0 {
-			return v.err, false
+			return v.err
 		}
 	}
 	if src.dir >= 0 && src.kind() == unix.S_IFLNK {
-		return errnoOf(unix.Linkat(src.dir, src.name, dir, last, 0)), false
+		return errnoOf(unix.Linkat(src.dir, src.name, dir, last, 0))
 	}
-	return errnoOf(unix.Linkat(w.fds, itoa(src.obj), dir, last, unix.AT_SYMLINK_FOLLOW)), false
+	return errnoOf(unix.Linkat(w.fds, itoa(src.obj), dir, last, unix.AT_SYMLINK_FOLLOW))
 }
 
 // remove is unlink and rmdir. What cannot be removed is the kernel's to refuse.
@@ -340,20 +331,7 @@ func (w *worker) truncate(addr uint64, size int64) unix.Errno {
 	if w.gone() {
 		return unix.EINTR
 	}
-	for tries := 0; tries < maxTries; tries++ {
-		err := w.tryTruncate(p, size)
-		switch err {
-		default:
-			return err
-		case errLeased:
-			if err := w.pause(); err != 0 {
-				return err
-			}
-			tries = 0
-		case errAgain:
-		}
-	}
-	return unix.EBUSY
+	return w.retry(func() unix.Errno { return w.tryTruncate(p, size) })
 }
 
 func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
@@ -376,8 +354,8 @@ func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
 	if w.isProc(f.obj) { // there it does nothing
 		return errnoOf(unix.Truncate("/proc/self/fd/"+itoa(f.obj), size))
 	}
-	if ok, err := w.claim(&f); !ok {
-		return either(err, errAgain)
+	if err := w.claim(&f); err != 0 {
+		return err
 	}
 	defer w.turn.End()
 	if v := w.checkObject(&f, Call{Op: Truncate}); v.err != 0 {

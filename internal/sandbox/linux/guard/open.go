@@ -40,21 +40,35 @@ func (w *worker) open(dirfd int32, addr uint64, flags int, mode uint32) result {
 	}
 	create := flags&unix.O_CREAT != 0 && flags&oTmpfile == 0
 	making := create
-	for tries := 0; tries < maxTries; tries++ {
-		r, again := w.tryOpen(p, flags, mode, create, making)
-		switch {
-		case r.err == errLeased:
-			if err := w.pause(); err != 0 {
-				return failed(err)
-			}
-			tries = 0
-		case !again:
-			return r
-		default:
+	var r result
+	if err := w.retry(func() unix.Errno {
+		r = w.tryOpen(p, flags, mode, create, making)
+		if r.err == errAgain {
 			making = create && !making
 		}
+		return r.err
+	}); err != 0 {
+		return failed(err)
 	}
-	return failed(unix.EBUSY)
+	return r
+}
+
+// retry carries out a call that takes the locks itself, again where what it saw
+// has changed meanwhile; for a lease it waits without the locks.
+func (w *worker) retry(try func() unix.Errno) unix.Errno {
+	for tries := 0; tries < maxTries; tries++ {
+		switch err := try(); err {
+		case errAgain:
+		case errLeased:
+			if err := w.pause(); err != 0 {
+				return err
+			}
+			tries = 0
+		default:
+			return err
+		}
+	}
+	return unix.EBUSY
 }
 
 // openRegular opens a regular file without waiting for whoever has a lease on
@@ -78,23 +92,15 @@ func (w *worker) openRegular(obj, flags int) (int, unix.Errno) {
 	return fd, err
 }
 
-// Errors of one try that no caller gets to see.
+// Errors of one try that no caller gets to see (retry).
 const (
 	errLeased = unix.Errno(1<<16 + iota) // the file has a lease, which the try breaks
-	errAgain                             // a name has changed
+	errAgain                             // it saw what is not so any more
 )
 
-func either(a, b unix.Errno) unix.Errno {
-	if a != 0 {
-		return a
-	}
-	return b
-}
-
 // tryOpen opens once. making: it holds the names still and can make the file,
-// else only open what is there. again: it was the other case, or what it saw
-// has changed.
-func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool) (r result, again bool) {
+// else only open what is there; errAgain if it was the other case.
+func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool) result {
 	locked := true
 	unlock := func() {
 		switch {
@@ -116,24 +122,24 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	k := walk{w: w}
 	f, err := k.find(p.base, p.path, flags&unix.O_NOFOLLOW == 0 && !exclusive, create)
 	if err != 0 {
-		return failed(err), false
+		return failed(err)
 	}
 	defer f.close()
 	clean := flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
 	if f.obj < 0 {
 		if !create {
-			return failed(unix.ENOENT), false
+			return failed(unix.ENOENT)
 		}
 		if special(f.name) {
-			return failed(unix.ENOENT), false
+			return failed(unix.ENOENT)
 		}
 		if !making {
-			return result{}, true
+			return failed(errAgain)
 		}
 		return w.create(&f, flags, mode)
 	}
 	if making && !exclusive {
-		return result{}, true
+		return failed(errAgain)
 	}
 	switch {
 	case exclusive:
@@ -146,11 +152,11 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		err = unix.EISDIR
 	}
 	if err != 0 {
-		return failed(err), false
+		return failed(err)
 	}
 	if flags&oTmpfile != 0 {
 		fd, e := unix.Openat(f.obj, ".", flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-		return result{fd, flags, errnoOf(e)}, false
+		return result{fd, flags, errnoOf(e)}
 	}
 	fd := -1
 	switch f.kind() {
@@ -163,9 +169,8 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 			fd, err = w.openRegular(f.obj, clean) // O_CREAT alone: only reads
 			break
 		}
-		ok, e := w.claim(&f)
-		if !ok {
-			return failed(e), e == 0
+		if err := w.claim(&f); err != 0 {
+			return failed(err)
 		}
 		defer w.turn.End()
 		v := w.checkObject(&f, Call{Op: Open, Flags: uint64(uint32(flags)), Mode: mode})
@@ -194,13 +199,13 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	default:
 		fd, err = w.reopen(f.obj, clean)
 	}
-	return result{fd, flags, err}, false
+	return result{fd, flags, err}
 }
 
 // create makes the file at a place where nothing is.
-func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool) {
+func (w *worker) create(f *found, flags int, mode uint32) result {
 	if err := w.turn.Take(f.dir); err != 0 {
-		return failed(err), false
+		return failed(err)
 	}
 	defer w.turn.End()
 	t := Target{Dir: f.dir, Name: f.name}
@@ -208,16 +213,22 @@ func (w *worker) create(f *found, flags int, mode uint32) (r result, again bool)
 	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}
 	v := w.check(&c)
 	if v.err != 0 {
-		return failed(v.err), false
+		return failed(v.err)
 	}
-	if v.Decision == Held {
-		fd, err := w.createHeld(&t, flags, mode)
-		return result{fd, flags, err}, err == unix.EEXIST && flags&unix.O_EXCL == 0
+	var fd int
+	var err unix.Errno
+	switch v.Decision {
+	case Held:
+		fd, err = w.createHeld(&t, flags, mode)
+	case Fixed:
+		fd, err = w.createFixed(&t, v.Verdict, flags, mode)
+	default:
+		var e error
+		fd, e = unix.Openat(f.dir, f.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+		err = errnoOf(e)
 	}
-	if v.Decision == Fixed {
-		fd, err := w.createFixed(&t, v.Verdict, flags, mode)
-		return result{fd, flags, err}, err == unix.EEXIST && flags&unix.O_EXCL == 0
+	if err == unix.EEXIST && (flags&unix.O_EXCL == 0 || v.Decision == Allow) {
+		err = errAgain
 	}
-	fd, e := unix.Openat(f.dir, f.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
-	return result{fd, flags, errnoOf(e)}, e == unix.EEXIST
+	return result{fd, flags, err}
 }

@@ -63,11 +63,11 @@ func (t *Turn) set(cmd uintptr) unix.Errno {
 	return errnoOf(err)
 }
 
-// claim takes the turn for an object that was found. False: another guard was
-// faster, and it has its name no more; then the turn is not taken.
-func (w *worker) claim(f *found) (bool, unix.Errno) {
+// claim takes the turn for an object that was found. With an error, errAgain if
+// another guard was faster, it is not taken.
+func (w *worker) claim(f *found) unix.Errno {
 	if w.turn.file < 0 {
-		return true, 0
+		return 0
 	}
 	w.name(f)
 	at := f.dir
@@ -75,13 +75,27 @@ func (w *worker) claim(f *found) (bool, unix.Errno) {
 		at = f.obj
 	}
 	if err := w.turn.Take(at); err != 0 {
-		return false, err
+		return err
 	}
-	if e := fstat(f.obj, &f.st); e != nil || !f.still() {
+	err := w.unchanged(f)
+	if err != 0 {
 		w.turn.End()
-		return false, errnoOf(e)
 	}
-	return true, 0
+	return err
+}
+
+// unchanged looks again, in the turn, at an object that was found before it.
+func (w *worker) unchanged(f *found) unix.Errno {
+	if w.turn.file < 0 {
+		return 0
+	}
+	if e := fstat(f.obj, &f.st); e != nil {
+		return errnoOf(e)
+	}
+	if !f.still() {
+		return errAgain
+	}
+	return 0
 }
 
 // still says whether the object has the name by which it was found. One that

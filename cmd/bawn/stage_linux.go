@@ -57,19 +57,19 @@ func (f *runFlags) beginStage(p policy.Policy, host sandbox.Host) (*stagedRun, e
 	if len(roots) == 0 {
 		return nil, &policy.RefusedError{What: "--stage", Why: "the run may write no folder", Lift: "leave it out"}
 	}
-	id := f.log.id()
-	if id == "" {
-		id = newRunID()
-	}
-	run, err := f.newStaged(p, roots, staged.Meta{ID: id, Command: shortCommand(f), Started: f.begun})
+	run, err := f.newStaged(p, roots, f.log, staged.Meta{Command: shortCommand(f), Started: f.begun})
 	if err != nil {
 		return nil, &policy.RefusedError{What: "--stage", Why: err.Error(), Lift: "leave it out to write the workspace itself"}
 	}
 	return &stagedRun{run}, nil
 }
 
-// newStaged makes the layers of roots; m says the rest.
-func (f *runFlags) newStaged(p policy.Policy, roots []string, m staged.Meta) (*staged.Run, error) {
+// newStaged makes the layers of roots, with the id that the log has if there is
+// one; m says the rest.
+func (f *runFlags) newStaged(p policy.Policy, roots []string, log *recorder, m staged.Meta) (*staged.Run, error) {
+	if m.ID = log.id(); m.ID == "" {
+		m.ID = newRunID()
+	}
 	m.Workspace, m.Tier = p.Workspace(), p.Tier().String()
 	if p.Mode() != policy.NoMode {
 		m.Mode = p.Mode().String()

@@ -40,12 +40,8 @@ func (f *runFlags) stageSession(log *audit.Log) func(policy.Policy, sandbox.Host
 		}
 		rec := recorderIn(log, func(string) {})
 		l := &sessionLayer{log: rec, tier: p.Tier()}
-		id := rec.id()
-		if id == "" {
-			id = newRunID()
-		}
 		var err error
-		if l.run, err = f.newStaged(p, roots, staged.Meta{ID: id, Command: "a session", Started: time.Now()}); err != nil {
+		if l.run, err = f.newStaged(p, roots, rec, staged.Meta{Command: "a session", Started: time.Now()}); err != nil {
 			return nil, refuse(err.Error())
 		}
 		l.meta, l.dir = l.run.Meta, l.run.Dir()

@@ -375,7 +375,12 @@ func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 	case err := <-wrote:
 		return err
 	case <-r.done:
-		return errors.New("the command has ended")
+		select { // perhaps by what was typed
+		case err := <-wrote:
+			return err
+		case <-time.After(100 * time.Millisecond):
+			return errors.New("the command has ended")
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(5 * time.Second):

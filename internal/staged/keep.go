@@ -146,7 +146,7 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 // are opened for the while, the outer ones first.
 func (k *keeper) scan() (*Scan, error) {
 	for {
-		s, err := k.r.scan(k.j)
+		s, err := k.r.scan(k.j, k.loose)
 		if err != nil || len(s.closed) == 0 {
 			return s, err
 		}

@@ -48,6 +48,11 @@ type op struct {
 	Mode     uint32
 }
 
+// GoString is what a failed case shows: not a line for each byte.
+func (o op) GoString() string {
+	return fmt.Sprintf("%s %q to %q, %d bytes, at %d, mode %o\n", o.Do, o.Path, o.To, len(o.Data), o.At, o.Mode)
+}
+
 func input(t testing.TB, ops []op) string {
 	t.Helper()
 	var b bytes.Buffer

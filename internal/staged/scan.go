@@ -64,6 +64,7 @@ type Scan struct {
 type scanner struct {
 	run     *Run
 	j       *journal
+	opened  []folderMode
 	root    int
 	up, ws  int // descriptors of the two roots
 	out     *Scan
@@ -79,11 +80,13 @@ func (r *Run) Scan() (*Scan, error) {
 		return nil, err
 	}
 	defer j.close()
-	s, err := r.scan(j)
+	s, err := r.scan(j, nil)
 	return s, tooFew(err)
 }
 
-func (r *Run) scan(j *journal) (*Scan, error) {
+// scan takes the folders of the workspace that were opened for it, with the
+// modes that they have without that.
+func (r *Run) scan(j *journal, opened []folderMode) (*Scan, error) {
 	out := &Scan{approve: map[place]seen{}, links: map[uint64][]place{}}
 	var deleted []Change
 	for n := range r.Roots {
@@ -99,7 +102,7 @@ func (r *Run) scan(j *journal) (*Scan, error) {
 			unix.Close(up)
 			return nil, err
 		}
-		s := scanner{run: r, j: j, root: n, up: up, ws: ws, out: out, inodes: map[uint64]uint64{}}
+		s := scanner{run: r, j: j, opened: opened, root: n, up: up, ws: ws, out: out, inodes: map[uint64]uint64{}}
 		err = s.top()
 		unix.Close(up)
 		unix.Close(ws)
@@ -147,7 +150,7 @@ func (s *scanner) top() error {
 		return err
 	}
 	closed := s.isClosed(".", ws)
-	if mode&0o7777 != ws.Mode&0o7777 {
+	if mode&0o7777 != s.modeOf(".", ws) {
 		s.add(Change{Path: ".", Kind: Mode, Type: "folder", up: up, ws: ws, mode: mode})
 	}
 	return s.folder(".", !closed, false)
@@ -348,7 +351,7 @@ func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func
 	merged := !hides && hasOrigin(up, name)
 	switch {
 	case there && s.isClosed(c.Path, c.ws):
-		if c.mode != c.ws.Mode&0o7777 {
+		if c.mode != s.modeOf(c.Path, c.ws) {
 			c.Kind = Mode
 			s.add(c)
 		}
@@ -366,7 +369,7 @@ func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func
 			}
 			unix.Close(fd)
 		}
-		if c.Conflict == "" && c.mode == c.ws.Mode&0o7777 {
+		if c.Conflict == "" && c.mode == s.modeOf(c.Path, c.ws) {
 			break
 		}
 		c.Kind = Mode
@@ -395,6 +398,16 @@ func (s *scanner) isClosed(rel string, st *unix.Stat_t) bool {
 	}
 	s.out.closed = append(s.out.closed, folderMode{place: place{s.root, rel}, mode: st.Mode & 0o7777})
 	return true
+}
+
+// modeOf returns the mode of a folder of the workspace.
+func (s *scanner) modeOf(rel string, st *unix.Stat_t) uint32 {
+	for _, o := range s.opened {
+		if o.place == (place{s.root, rel}) {
+			return o.mode
+		}
+	}
+	return st.Mode & 0o7777
 }
 
 // delete adds the deletion of what the workspace has.

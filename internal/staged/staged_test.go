@@ -387,3 +387,18 @@ func TestLiftedOnKeep(t *testing.T) {
 		t.Error("the lifted name was not kept")
 	}
 }
+
+// A folder that its owner may not enter is opened for a keep, which is not what
+// the command did with it.
+func TestKeepClosedFolder(t *testing.T) {
+	t.Parallel()
+	for do, want := range map[string]os.FileMode{"chmod 700 a": 0o700, "chmod 755 a": 0o755, "chmod 700 a; touch a/x; chmod 600 a": 0o600, "touch x": 0o600} {
+		b := box(t)
+		shell(t, b.Workspace, "mkdir -m 600 a")
+		b.Sh(t, do).OK(t)
+		keep(t, b).OK(t)
+		if st, err := os.Stat(b.Workspace + "/a"); err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", do, st.Mode(), err, want)
+		}
+	}
+}

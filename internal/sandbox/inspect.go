@@ -125,11 +125,11 @@ type inspector struct {
 }
 
 // Homes are the caller's home folders by real path: that of the environment,
-// and the one that the system knows.
+// and those that the system knows.
 func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes() }
 
-// homes returns the caller's home folders by real path: $HOME first, and the
-// password file's, so that a changed HOME does not expose the real one. A place
+// homes returns the caller's home folders by real path: $HOME first, and those
+// that the system knows, so that a changed HOME does not expose the real one. A place
 // that is private in the sandbox is hidden already, and no home.
 func (in *inspector) homes() []string {
 	var out []string
@@ -154,7 +154,9 @@ func (in *inspector) homes() []string {
 		}
 	}
 	add(in.getenv("HOME"))
-	add(systemHome(os.Getuid()))
+	for _, dir := range systemHomes(os.Getuid()) {
+		add(dir)
+	}
 	return out
 }
 

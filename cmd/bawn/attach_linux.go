@@ -121,7 +121,7 @@ func (f *runFlags) attachInside() (code int, ran bool) {
 
 func (f *runFlags) notice(line string) {
 	if !f.quiet {
-		warn("%s", line)
+		sayLines([]string{line})
 	}
 }
 

@@ -31,9 +31,12 @@ type mcpFlags struct {
 	dirs []string // of --add-dir, as typed
 }
 
-// specs are the flags of a session, without what is about a screen.
+// specs are the flags of a session, without what is about a screen, or about its
+// end, which nobody sees.
 func (f *mcpFlags) specs() []flagSpec {
-	out := slices.DeleteFunc(f.sessionSpecs(), func(s flagSpec) bool { return s.name == "--plain" || s.name == "--no-terminal" })
+	out := slices.DeleteFunc(f.sessionSpecs(), func(s flagSpec) bool {
+		return s.name == "--plain" || s.name == "--no-terminal" || s.name == "--stage"
+	})
 	for i := range out {
 		switch set := out[i].set; out[i].name {
 		case "--workspace":

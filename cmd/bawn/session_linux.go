@@ -27,6 +27,9 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.checkStage(s); err != nil {
+		return nil, err
+	}
 	f.keys = s.config.Keys
 	launcher, err := linux.ParseLauncher(s.config.Launcher())
 	if err != nil {
@@ -118,6 +121,11 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	}
 	for _, at := range f.publish {
 		if err := one.Publish(at); err != nil {
+			return nil, errors.Join(err, one.Close())
+		}
+	}
+	if f.stage {
+		if err := one.Stage(true); err != nil {
 			return nil, errors.Join(err, one.Close())
 		}
 	}

@@ -123,13 +123,12 @@ func (s *stagedRun) end(f *runFlags, code int) {
 		f.staged = s.run.ID
 	}
 	if !f.quiet || !left { // what went wrong is always said
-		sayStaged(lines)
+		sayLines(lines)
 	}
 }
 
-// sayStaged prints lines of endStaged; one that belongs to the line before is
-// set in.
-func sayStaged(lines []string) {
+// sayLines prints notices; one that belongs to the line before is set in.
+func sayLines(lines []string) {
 	for _, line := range lines {
 		if strings.HasPrefix(line, " ") {
 			fmt.Fprintln(os.Stderr, line)

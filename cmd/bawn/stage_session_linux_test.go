@@ -249,3 +249,58 @@ func TestStage_SessionProtected(t *testing.T) {
 	has(t, filepath.Join(b.Workspace, "fine"), "x\n")
 	has(t, filepath.Join(b.Workspace, ".git/hooks/post-checkout"), "")
 }
+
+// A session may begin staged.
+func TestStage_FromTheBeginning(t *testing.T) {
+	b := stagingRoom(t)
+	term, cmd := onScreen(t, b, "--stage")
+	shows(t, term, "guarded", "│  staged")
+	slashes(t, term, "echo one > one; echo written-$?", "written-0")
+	slashes(t, term, "/keep", "1 new", "exit 0")
+	idle(t, term)
+	has(t, filepath.Join(b.Workspace, "one"), "one\n")
+	types(t, term, "/quit\r")
+	if code := quits(t, cmd); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	for flag, why := range map[string]string{"--tier=open": "the open tier has no sandbox", "--sandbox=read-only": "writes nothing to keep", "--launcher=bwrap": "bubblewrap makes no overlay"} {
+		name, value, _ := strings.Cut(flag, "=")
+		r := b.Bawn(t, "wrap", "--stage", name, value, "--", "touch", "no")
+		if r.Code != exitRefused || !strings.Contains(r.Stderr, "--stage: ") || !strings.Contains(r.Stderr, why) {
+			t.Errorf("%s: %+v", flag, r)
+		}
+		has(t, filepath.Join(b.Workspace, "no"), "")
+	}
+}
+
+// An agent and all that it starts write one layer; what is its own it writes
+// itself.
+func TestStage_Wrap(t *testing.T) {
+	const agent = `echo state > "$HOME/.claude/state"; echo mine > work; bawn run -- sh -c 'cat work; echo theirs >> work'; cat work; exit 3`
+	for _, screen := range []bool{false, true} {
+		b := stagingRoom(t)
+		bin := filepath.Join(filepath.Dir(b.Workspace), "bin")
+		sandboxtest.Write(t, bin+"/claude", "#!/bin/sh\nPATH="+filepath.Dir(sandboxtest.Binary())+":$PATH\n"+agent+"\n")
+		if err := os.Chmod(bin+"/claude", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		sandboxtest.Write(t, filepath.Join(b.Home, ".claude/old"), "")
+		args := []string{"wrap", "--stage", "--", bin + "/claude"}
+		work := filepath.Join(b.Workspace, "work")
+		if screen {
+			term, cmd := onScreen(t, b, args...)
+			shows(t, term, "bawn asks", "no rule is about sh")
+			answers(t, term, "bawn asks", "y", "theirs")
+			if code := quits(t, cmd); code != 3 {
+				t.Errorf("exit %d", code)
+			}
+			shows(t, term, "theirs", "1 new", "bawn keep --diff")
+		} else if r := b.Bawn(t, args...); r.Code != 3 || r.Stdout != "mine\nmine\ntheirs\n" || !strings.Contains(r.Stderr, "1 new") || !strings.Contains(r.Stderr, "\n  bawn keep --diff") {
+			t.Errorf("without a terminal: %+v", r)
+		}
+		has(t, filepath.Join(b.Home, ".claude/state"), "state\n")
+		has(t, work, "")
+		b.Bawn(t, "keep").OK(t)
+		has(t, work, "mine\ntheirs\n")
+	}
+}

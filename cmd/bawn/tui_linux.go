@@ -74,7 +74,7 @@ func (f *runFlags) onScreen(only []string) int {
 	if e := end(); err == nil && e != nil {
 		err = e
 	}
-	sayStaged(pending(notices))
+	sayLines(pending(notices))
 	switch {
 	case errors.Is(err, tui.ErrHungUp):
 		return 128 + int(syscall.SIGHUP)

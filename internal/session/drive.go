@@ -102,7 +102,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		}
 		spec.Staged = t.staged.Layers()
 		if t.client != nil && t.info.Kind == Attached {
-			t.notice("what it writes is staged, in the session " + s.id + ": /keep there brings it into the workspace")
+			t.notice("what it writes is staged in the session " + s.id + ", and not in the workspace yet")
 		}
 	}
 	lane, err := s.lanes.enter(p, t.start, t.staged)

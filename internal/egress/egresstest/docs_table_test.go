@@ -40,6 +40,9 @@ var docsExamples = map[string]example{
 	"bawn wrap -- AGENT [ARG…]": {
 		run: []string{"bawn wrap -- claude words"}, keys: [][2]string{{"claude is here: words", "bye\r"}},
 	},
+	"bawn wrap --stage -- AGENT": {
+		run: []string{"bawn wrap --stage -- claude words"}, keys: [][2]string{{"claude is here: words", "bye\r"}},
+	},
 	"bawn run [flags] -- CMD [ARG…]": {
 		run: []string{"bawn run -q -- echo ran", "bawn -- echo ran", "bawn run -c 'echo ran'"}, says: "ran\n",
 	},

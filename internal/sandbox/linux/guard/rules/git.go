@@ -35,6 +35,16 @@ func (r *rules) git(c *guard.Call) (guard.Verdict, bool) {
 		return r.dotGit(c), true
 	}
 	s := look(t)
+	v, done := r.judge(c, s, key)
+	if s.blind && !r.lifted[LiftLayout] {
+		return deny(LiftLayout, "folder that cannot be looked at"), true
+	}
+	return v, done
+}
+
+// judge decides about what is not itself called .git.
+func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) {
+	t := &c.Target
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
@@ -100,7 +110,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 }
 
 // hook: only samples, which git never runs.
-func (r *rules) hook(c *guard.Call, s spot) guard.Verdict {
+func (r *rules) hook(c *guard.Call, s *spot) guard.Verdict {
 	t := &c.Target
 	if r.lifted[LiftHooks] {
 		return allow
@@ -119,7 +129,7 @@ func (r *rules) hook(c *guard.Call, s spot) guard.Verdict {
 }
 
 // control decides about a control file in a git directory.
-func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
+func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	t := &c.Target
 	if c.Op == guard.Mkdir {
 		return allow // no folder is read as config, and hooks are judged one by one
@@ -241,7 +251,7 @@ func (r *rules) localRemote(dir, path string) bool {
 
 // area decides about what would move a git directory or a part of it, and
 // about links in it, through which the host's git would write elsewhere.
-func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
+func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 	t := &c.Target
 	if r.lifted[LiftLayout] {
 		return allow, false
@@ -272,7 +282,7 @@ func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
 				if sameMount(o.Dir, t.Dir) {
 					return deny(LiftLayout, "folder from an unguarded place"), true
 				}
-			} else if from := look(o); from.part(o.Name) {
+			} else if from := look(o); from.part(o.Name) || from.blind {
 				return deny(LiftLayout, layoutText), true
 			}
 		}

@@ -4,6 +4,7 @@ package rules
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ const maxLayout = 4096
 // git directory without a .git. Each is an ordinary name, so only two things
 // are refused: HEAD next to a control file that nobody judged (somebody may
 // hold it open), and the last of the three where what is there would run.
-func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) {
+func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool) {
 	here := s.last()
 	folder := c.Op == guard.Mkdir || c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFDIR
 	switch c.Op {
@@ -34,9 +35,14 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 	if r.lifted[LiftLayout] {
 		return allow, false
 	}
-	// What takes the place of its like was judged with that. A folder HEAD was
-	// not: it makes no git directory, but an exchange puts a file there.
-	if was, there := has(c.Target.Dir, name); there && (name != "HEAD" || folder || was != unix.S_IFDIR && was != 0) {
+	// What takes the place of its like was judged with that. Something else was
+	// not: a folder HEAD makes no git directory, and a socket of any name is
+	// made without a question (bind); an exchange or a rename puts a file there.
+	switch was, there := has(c.Target.Dir, name); {
+	case !there:
+	case name == "HEAD" && folder:
+		return allow, false
+	case name == "HEAD" && (was == unix.S_IFREG || was == unix.S_IFLNK), name != "HEAD" && was == unix.S_IFDIR:
 		return allow, false
 	}
 	data := s.data(here)
@@ -49,7 +55,9 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
 			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
 		}
-		return allow, false // all in .git is judged from the start
+		if s.placed(here) {
+			return allow, false
+		}
 	}
 	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
 	switch {
@@ -120,7 +128,10 @@ func onlySamples(hooks string) bool {
 		return false
 	}
 	defer d.Close()
-	entries, _ := d.ReadDir(maxLayout + 1)
+	entries, err := d.ReadDir(maxLayout + 1)
+	if err != nil && err != io.EOF {
+		return false
+	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".sample") {
 			return false

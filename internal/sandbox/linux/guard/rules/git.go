@@ -59,7 +59,6 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.control(c, s, key), true
 		}
-		r.forget(t.DirPath)
 	case "config.lock", "config.worktree.lock":
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.lock(c, key), true
@@ -148,11 +147,15 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 		}
 		v := deny(LiftConfig, configText)
 		if exact && file {
-			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") || s.wasData(s.last()) {
+			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") {
 				r.remember(t.DirPath)
 			}
+			var old []gitdir.Entry
+			if !s.wasData(s.last()) || r.harmless(t.DirPath) {
+				old = gitdir.ReadConfig(t.Path())
+			}
 			v.Decision, v.MaxSize = guard.Vet, maxConfig
-			v.Vet = r.vetConfig(t.DirPath, gitdir.ReadConfig(t.Path()))
+			v.Vet = r.vetConfig(t.DirPath, old)
 		}
 		return v
 	}

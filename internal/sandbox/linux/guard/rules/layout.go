@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -85,10 +84,10 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 }
 
 // unjudged says whether dir, whose place may have been one for data, holds a
-// control file but a config that was judged in this run.
+// control file but a harmless config.
 func (r *rules) unjudged(dir string) bool {
 	for _, name := range controlNames {
-		if name == "config" && slices.Contains(r.latest(), dir) {
+		if name == "config" && r.harmless(dir) {
 			continue
 		}
 		if hasFile(dir + "/" + name) {
@@ -96,6 +95,29 @@ func (r *rules) unjudged(dir string) bool {
 		}
 	}
 	return !onlySamples(dir + "/hooks")
+}
+
+// harmless says whether the config in dir would pass as a new one, and stays
+// so: nobody has it open for writing, nor another name for it. That is so of
+// one that a guard has vetted, this or another, until it is opened again.
+func (r *rules) harmless(dir string) bool {
+	path := dir + "/config"
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) // ends the lease
+	var open, named unix.Stat_t
+	if unix.Fstat(fd, &open) != nil || open.Nlink != 1 || open.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	// A lease for reading is given if no descriptor or mapping can write.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		return false
+	}
+	data, err := gitdir.ReadFile(path, maxConfig)
+	return err == nil && r.vetConfig(dir, nil)(data) == nil &&
+		unix.Lstat(path, &named) == nil && named.Ino == open.Ino && named.Dev == open.Dev
 }
 
 var controlNames = [...]string{"config", "config.worktree", "commondir"}

@@ -9,7 +9,6 @@ package rules
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -257,15 +256,6 @@ func (r *rules) remember(g string) {
 		}
 	}
 	r.recent = next
-}
-
-// forget comes where a control file of dir is not judged.
-func (r *rules) forget(dir string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.Contains(r.recent, dir) {
-		r.recent = slices.DeleteFunc(slices.Clone(r.recent), func(d string) bool { return d == dir })
-	}
 }
 
 func (r *rules) latest() []string {

@@ -230,8 +230,7 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 // the order of the kernel's.
 func notThere(dir1, dir2 int, err unix.Errno) unix.Errno {
 	var x, y unix.Statx_t
-	if unix.Statx(dir1, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &x) == nil &&
-		unix.Statx(dir2, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &y) == nil && x.Mnt_id != y.Mnt_id {
+	if statx(dir1, unix.STATX_MNT_ID, &x) == nil && statx(dir2, unix.STATX_MNT_ID, &y) == nil && x.Mnt_id != y.Mnt_id {
 		return unix.EXDEV
 	}
 	var fs unix.Statfs_t

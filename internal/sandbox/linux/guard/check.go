@@ -28,7 +28,7 @@ var ruleUnseen = policy.Rule{ID: "guard:unseen", Text: "the folder of the file c
 
 // check asks the rules and reports what they want reported.
 func (w *worker) check(c *Call) outcome {
-	if c.Target.Dir >= 0 && !strings.HasPrefix(c.Target.DirPath, "/") {
+	if c.Target.Dir >= 0 && (!strings.HasPrefix(c.Target.DirPath, "/") || !w.ours(c.Target.Dir)) {
 		v := Verdict{Rule: ruleUnreachable}
 		return outcome{v, w.deny(c, v, "")}
 	}
@@ -211,8 +211,13 @@ func (w *worker) named(f *found, op Op) unix.Errno {
 	if w.name(f) == 0 {
 		return 0
 	}
+	return w.refuse(op, ruleUnseen)
+}
+
+// refuse is the guard's own denial of what has no name for the rules.
+func (w *worker) refuse(op Op, rule policy.Rule) unix.Errno {
 	w.denied = true
-	e := w.event(&Call{PID: w.pid(), Op: op, Target: Target{Dir: -1}}, ruleUnseen, false, "")
+	e := w.event(&Call{PID: w.pid(), Op: op, Target: Target{Dir: -1}}, rule, false, "")
 	e.Path = w.asked.path
 	w.report(e)
 	return unix.EACCES
@@ -220,11 +225,14 @@ func (w *worker) named(f *found, op Op) unix.Errno {
 
 // checkObject asks about a regular file that exists.
 func (w *worker) checkObject(f *found, c Call) outcome {
-	if err := w.named(f, c.Op); err != 0 {
-		return outcome{err: err}
-	}
 	if f.dir < 0 && f.st.Nlink == 0 {
 		return outcome{Verdict: Verdict{Decision: Allow}} // by no name will it be read
+	}
+	if !w.ours(f.obj) && !w.stream(&f.st) {
+		return outcome{err: w.refuse(c.Op, ruleUnreachable)}
+	}
+	if err := w.named(f, c.Op); err != 0 {
+		return outcome{err: err}
 	}
 	c.PID, c.Target = w.pid(), f.target(w)
 	return w.check(&c)

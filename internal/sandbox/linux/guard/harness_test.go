@@ -78,6 +78,7 @@ func stageMain(guarded bool) {
 		must(e)
 	}
 	if guarded {
+		streams := Streams()
 		fd, err := Install(true)
 		must(err)
 		rules := newTestRules()
@@ -87,7 +88,7 @@ func stageMain(guarded bool) {
 		unix.CloseOnExec(3)
 		var mu sync.Mutex
 		go func() {
-			must(Serve(fd, lock, rules, func(e Event) {
+			must(Serve(fd, lock, streams, rules, func(e Event) {
 				line, _ := json.Marshal(e)
 				mu.Lock()
 				defer mu.Unlock()
@@ -116,6 +117,8 @@ func stageMain(guarded bool) {
 // enterRoot makes a nearly empty folder the root: random calls, which may run as
 // the machine's root, must reach nothing of it.
 func enterRoot(root string) {
+	must(unix.Mount(root, root, "", unix.MS_BIND, "")) // of its own, to be among those that /proc tells
+	must(unix.Chdir(root))
 	for _, d := range []string{"/proc", "/dev"} {
 		must(os.Mkdir(root+d, 0o755))
 	}

@@ -31,6 +31,7 @@ const (
 	envAgent = "BAWN_GUARD_TEST_AGENT" // what the command does, if it is this binary
 	envRoot  = "BAWN_GUARD_TEST_ROOT"  // a folder that becomes the root
 	envInode = "BAWN_GUARD_TEST_INODE" // a file that no name may lead to for writing
+	envSmall = "BAWN_GUARD_TEST_SMALL" // a folder that becomes a disk of 64 KiB
 	userUID  = 1000
 )
 
@@ -64,6 +65,9 @@ func stageMain(guarded bool) {
 		readOnly("/proc/sys")
 		must(unix.Mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666,newinstance"))
 		must(unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, ""))
+	}
+	if small := os.Getenv(envSmall); small != "" {
+		must(unix.Mount("tmpfs", small, "tmpfs", 0, "size=64k,mode=777"))
 	}
 	must(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	must(unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))

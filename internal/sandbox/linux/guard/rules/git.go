@@ -279,8 +279,8 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}
-			if !r.guarded(o.DirPath) {
-				// Whatever is in it came unguarded. Between mounts the kernel
+			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
+				// What is in it came unguarded. Between mounts the kernel
 				// refuses, and mv copies.
 				if sameMount(o.Dir, t.Dir) {
 					return deny(LiftLayout, "folder from an unguarded place"), true
@@ -291,6 +291,22 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 		}
 	}
 	return allow, false
+}
+
+// unguardedIn says whether path is in a place whose names are not guarded, or
+// has one in it.
+func (r *rules) unguardedIn(path string) bool {
+	if !r.guarded(path) || policy.InsideAny(path, r.Unprotected) {
+		return true
+	}
+	for _, places := range [...][]string{r.Exempt, r.Unprotected} {
+		for _, p := range places {
+			if policy.Inside(p, path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func sameMount(a, b int) bool {

@@ -140,6 +140,8 @@ chmod 0311 $x; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$x/config; chmod 
 echo "[core]" >l; chmod 555 $b; mv l $b/config; chmod 755 $b; layout $b; echo "gitdir: $b" >p; mv p d/.git`, "git -C d status", false},
 	{"branch made a repository, its config judged by what it was", subSetup, `mkdir d; b=$PWD/.git/modules/sub/refs/heads; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$b/config; rm .git/modules/sub/HEAD
 cp $b/config $b/l; mv $b/l $b/config; layout $b; echo "gitdir: $b" >p; mv p d/.git`, "git -C d status", false},
+	{"log made a repository elsewhere, its config kept open", "", `mkdir -p x/logs/d; echo ref: refs/heads/main >x/HEAD; exec 3>x/logs/d/config; echo "[core]" >&3; echo ref: refs/heads/main >x/logs/d/HEAD
+mv x/logs/d y; mkdir y/objects y/refs; { evil; printf '\tworktree = %s\n' "$PWD/y"; } >&3`, "git -C y status", false},
 	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
 }
 

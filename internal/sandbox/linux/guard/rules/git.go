@@ -151,7 +151,7 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 				r.remember(t.DirPath)
 			}
 			var old []gitdir.Entry
-			if !s.wasData(s.last()) || r.harmless(t.DirPath) {
+			if !s.wasData(s.last()) || r.harmless(t.DirPath, "config") == nil {
 				old = gitdir.ReadConfig(t.Path())
 			}
 			v.Decision, v.MaxSize = guard.Vet, maxConfig

@@ -87,7 +87,7 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 // control file but a harmless config.
 func (r *rules) unjudged(dir string) bool {
 	for _, name := range controlNames {
-		if name == "config" && r.harmless(dir) {
+		if name == "config" && r.harmless(dir, name) == nil {
 			continue
 		}
 		if hasFile(dir + "/" + name) {
@@ -97,27 +97,39 @@ func (r *rules) unjudged(dir string) bool {
 	return !onlySamples(dir + "/hooks")
 }
 
-// harmless says whether the config in dir would pass as a new one, and stays
-// so: nobody has it open for writing, nor another name for it. That is so of
-// one that a guard has vetted, this or another, until it is opened again.
-func (r *rules) harmless(dir string) bool {
-	path := dir + "/config"
+// errUnfit: not to be in a git directory. errNoLease: it may be as it is, but on
+// this disk (NFS) nobody knows who else can write it.
+var errUnfit, errNoLease = errors.New("unfit"), errors.New("no lease")
+
+// harmless gives nil if the config file name in dir would pass as a new one, and
+// stays so: nobody has it open for writing, nor another name for it. That is so
+// of one that a guard has vetted, this or another, until it is opened again.
+// The error is fs.ErrNotExist if there is none.
+func (r *rules) harmless(dir, name string) error {
+	path := dir + "/" + name
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return err
 	}
 	defer unix.Close(fd) // ends the lease
 	var open, named unix.Stat_t
 	if unix.Fstat(fd, &open) != nil || open.Nlink != 1 || open.Mode&unix.S_IFMT != unix.S_IFREG {
-		return false
+		return errUnfit
 	}
 	// A lease for reading is given if no descriptor or mapping can write.
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-		return false
-	}
+	_, lease := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	data, err := gitdir.ReadFile(path, maxConfig)
-	return err == nil && r.vetConfig(dir, nil)(data) == nil &&
-		unix.Lstat(path, &named) == nil && named.Ino == open.Ino && named.Dev == open.Dev
+	if err != nil || r.vetConfig(dir, nil)(data) != nil ||
+		unix.Lstat(path, &named) != nil || named.Ino != open.Ino || named.Dev != open.Dev {
+		return errUnfit
+	}
+	switch lease {
+	case nil:
+		return nil
+	case unix.EINVAL, unix.EOPNOTSUPP, unix.ENOSYS:
+		return errNoLease
+	}
+	return errUnfit
 }
 
 var controlNames = [...]string{"config", "config.worktree", "commondir"}
@@ -170,33 +182,30 @@ func (r *rules) unfit(dir string) bool {
 		return true
 	}
 	for _, name := range [...]string{"config", "config.worktree"} {
-		data, err := gitdir.ReadFile(dir+"/"+name, maxConfig)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || r.vetConfig(dir, nil)(data) != nil {
+		switch err := r.harmless(dir, name); {
+		case err == nil, err == errNoLease, errors.Is(err, fs.ErrNotExist):
+		default:
 			return true
 		}
 	}
 	seen := 0
-	bad := errors.New("unfit")
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if seen++; seen > maxLayout || e.Type()&fs.ModeSymlink != 0 {
-			return bad
+			return errUnfit
 		}
 		switch rest := strings.TrimPrefix(path, dir+"/"); rest {
 		case "commondir":
-			return bad
+			return errUnfit
 		case "objects", "hooks":
 			if e.IsDir() {
 				return fs.SkipDir // git writes no file there in place
 			}
 		case "modules", "worktrees":
 			if in, err := os.ReadDir(path); err != nil || len(in) > 0 {
-				return bad
+				return errUnfit
 			}
 		}
 		return nil

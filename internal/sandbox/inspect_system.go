@@ -15,11 +15,12 @@ import (
 	"bawn/internal/policy"
 )
 
-// locks finds where the guards' lock may lie.
+// locks finds where the guards' lock may lie. A link in its own place is not
+// followed: it would be no file that commands cannot reach.
 func (in *inspector) locks(paths []string) {
 	for _, l := range paths {
-		if real, err := RealPath(l); err == nil {
-			in.host.Locks = append(in.host.Locks, real)
+		if dir, err := RealPath(filepath.Dir(l)); err == nil {
+			in.host.Locks = append(in.host.Locks, filepath.Join(dir, filepath.Base(l)))
 		}
 	}
 }

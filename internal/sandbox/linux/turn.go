@@ -36,10 +36,37 @@ func openTurn(g sandbox.Guard) (fd int, notice string) {
 			return fd, ""
 		}
 		if i == 0 {
-			why = fmt.Errorf("%s: %w", path, err)
+			why = lockFault(path, err)
 		}
 	}
 	return -1, fmt.Sprintf("name guard: run nothing else in this workspace meanwhile: runs cannot take turns (%v)", why)
+}
+
+// lockFault says what is wrong with a file that does not serve, and what to do.
+func lockFault(path string, err error) error {
+	var st unix.Stat_t
+	if e := unix.Lstat(path, &st); e != nil {
+		return fmt.Errorf("%q: %w; set XDG_STATE_HOME to a folder that you can write", path, err)
+	}
+	what := ""
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		switch {
+		case int(st.Uid) != os.Geteuid():
+			what = fmt.Sprintf("belongs to the user with id %d", st.Uid)
+		case st.Mode&0o777 != 0o600:
+			what = fmt.Sprintf("has mode %04o", st.Mode&0o777)
+		default: // the disk does not serve
+			return fmt.Errorf("%q: %w; set XDG_STATE_HOME to a folder on a disk of this machine that you can write", path, err)
+		}
+	case unix.S_IFLNK:
+		what = "is a symbolic link"
+	case unix.S_IFDIR:
+		what = "is a folder"
+	default:
+		what = "is no regular file"
+	}
+	return fmt.Errorf("%q %s, and must be a file of your own with mode 0600: remove it while nothing runs, and it is made anew", path, what)
 }
 
 func openLock(path string) (int, error) {

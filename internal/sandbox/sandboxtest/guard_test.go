@@ -105,6 +105,43 @@ layout .git/modules/n/foo; echo "gitdir: $PWD/.git/modules/n/foo" >p; mv p d/.gi
 	{"bare layout by one rename of each", "", `mkdir b q; layout q/a; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >q/a/c; mv q/a/* b; mv b/c b/config`, "git -C b status", false},
 	{".git replaced", "", `mv .git x; cp -r x .git; evil >>.git/config`, "echo y >README; git status", true},
 	{".git replaced in a nested repository", "", `git init -q n; mv n/.git n/x; cp -r n/x n/.git; evil >>n/.git/config; rm -rf n/.git; layout n/x; evil >n/x/config; mv n/x n/.git`, "git -C n status", false},
+	{"config reopened in a closed folder", "", `exec 3<.git/config; chmod 0 .git; evil >>/proc/self/fd/3; chmod 755 .git`, "git status", true},
+	{"config of a nested repository reopened in a closed folder", "", `git init -q n; exec 3<n/.git/config; chmod 0 n; evil >>/proc/self/fd/3; chmod 755 n`, "git -C n status", false},
+	{"config linked from a closed folder", "", `git init -q n; exec 3<n/.git/config; chmod 0 n; ln -L /proc/self/fd/3 l; chmod 755 n; evil >>l`, "git -C n status", false},
+	{"config reopened below PATH_MAX", "", `git init -q n; evil >e; python3 -c '
+import os
+def chain(top, length):
+    os.mkdir(top)
+    fd, n = os.open(top, os.O_RDONLY), len(os.getcwd()) + 1 + len(top)
+    while n + 201 < length:
+        os.mkdir("a" * 200, dir_fd=fd)
+        fd, n = os.open("a" * 200, os.O_RDONLY, dir_fd=fd), n + 201
+    return fd
+a, b = chain("a", 4080), chain("b", 2000)
+os.rename("n", "n", dst_dir_fd=b)
+os.rename("b", "b", dst_dir_fd=a)
+config = os.open(".git/config", os.O_RDONLY, dir_fd=os.open("n", os.O_RDONLY, dir_fd=b))
+try:
+    os.write(os.open("/proc/self/fd/%d" % config, os.O_WRONLY | os.O_APPEND), open("e", "rb").read())
+except OSError as e:
+    print(e)
+os.rename("b", "b", src_dir_fd=a)
+os.rename("n", "n", src_dir_fd=b)
+'`, "git -C n status", false},
+	{"config by a second name made before and removed", "ln .git/config l", `exec 3<l; rm l; evil >>/proc/self/fd/3`, "git status", false},
+	{"bare layout, HEAD in a socket's place", "", `layout b; rm b/HEAD; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >b/config
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("b/HEAD")'; echo ref: refs/heads/main >h; mv h b/HEAD`, "git -C b status", false},
+	{"bare layout in .git", "", `mkdir b .git/foo; { evil; printf '\tworktree = %s\n' "$PWD/b"; } >.git/foo/config; layout .git/foo`, "git -C .git/foo status", false},
+	{"common directory that cannot be looked at", "", `mkdir -p b/objects b/refs b/worktrees/x d; evil >b/config; w=$PWD; cd b/worktrees/x; echo ref: refs/heads/main >HEAD
+chmod 0 "$w/b"; echo ../.. >commondir; echo "$w/d/.git" >gitdir; chmod 755 "$w/b"; cd "$w"; echo "gitdir: $w/b/worktrees/x" >p; mv p d/.git`, "git -C d status", false},
+	{"folder that cannot be asked about its spelling", "", `git init -q n; x=$PWD/n/.git/modules/s/REFS/x; mkdir -p $x d; echo ref: refs/heads/main >n/.git/modules/s/HEAD
+chmod 0311 $x; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$x/config; chmod 755 $x; layout $x; echo "gitdir: $x" >p; mv p d/.git`, "git -C d status", false},
+	{"branch made a repository, its config judged in vain", subSetup, `mkdir d; b=$PWD/.git/modules/sub/refs/heads; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$b/config; rm .git/modules/sub/HEAD
+echo "[core]" >l; chmod 555 $b; mv l $b/config; chmod 755 $b; layout $b; echo "gitdir: $b" >p; mv p d/.git`, "git -C d status", false},
+	{"branch made a repository, its config judged by what it was", subSetup, `mkdir d; b=$PWD/.git/modules/sub/refs/heads; { evil; printf '\tworktree = %s\n' "$PWD/d"; } >$b/config; rm .git/modules/sub/HEAD
+cp $b/config $b/l; mv $b/l $b/config; layout $b; echo "gitdir: $b" >p; mv p d/.git`, "git -C d status", false},
+	{"log made a repository elsewhere, its config kept open", "", `mkdir -p x/logs/d; echo ref: refs/heads/main >x/HEAD; exec 3>x/logs/d/config; echo "[core]" >&3; echo ref: refs/heads/main >x/logs/d/HEAD
+mv x/logs/d y; mkdir y/objects y/refs; { evil; printf '\tworktree = %s\n' "$PWD/y"; } >&3`, "git -C y status", false},
 	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
 }
 

@@ -104,9 +104,15 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 		return err
 	}
 	defer w.turn.End()
-	t := w.target(dir, last)
-	// A name that is taken or can be nobody's is the kernel's to refuse.
-	if t.Name != "" && !t.Exists {
+	t, err := w.target(dir, last)
+	if t.Name != "" { // else it can be nobody's, which is the kernel's to refuse
+		switch err {
+		case 0:
+			return unix.EEXIST
+		case unix.ENOENT:
+		default:
+			return err
+		}
 		c.PID, c.Target = w.pid(), t
 		if v := w.check(&c); v.err != 0 {
 			return v.err
@@ -179,9 +185,15 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		return err
 	}
 	defer w.turn.End()
-	src, dst := w.target(dir1, last1), w.target(dir2, last2)
-	if src.Name == "" || dst.Name == "" || !src.Exists || exchange && !dst.Exists {
+	src, err1 := w.target(dir1, last1)
+	dst, err2 := w.target(dir2, last2)
+	switch {
+	case src.Name == "" || dst.Name == "":
 		return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags)) // the kernel refuses it
+	case err1 != 0:
+		return notThere(dir1, dir2, err1)
+	case err2 != 0 && (exchange || err2 != unix.ENOENT):
+		return notThere(dir1, dir2, err2)
 	}
 	pairs := [...][2]*Target{{&src, &dst}, {&dst, &src}}
 	n := 1
@@ -201,6 +213,8 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 				v.err = w.deny(&c, v.Verdict, "")
 			case flags&unix.RENAME_NOREPLACE != 0 && dst.Exists:
 				v.err = unix.EEXIST // mv asks so first
+			case device(dir1) != device(dir2):
+				v.err = unix.EXDEV // the turn is not at both; subvolumes can rename
 			default:
 				v.err = w.vetRename(&c, v.Verdict)
 			}
@@ -210,6 +224,27 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		}
 	}
 	return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags))
+}
+
+// notThere is the error of a call on a name for which a look-up gave err, in
+// the order of the kernel's.
+func notThere(dir1, dir2 int, err unix.Errno) unix.Errno {
+	var x, y unix.Statx_t
+	if statx(dir1, unix.STATX_MNT_ID, &x) == nil && statx(dir2, unix.STATX_MNT_ID, &y) == nil && x.Mnt_id != y.Mnt_id {
+		return unix.EXDEV
+	}
+	var fs unix.Statfs_t
+	if fstatfs(dir1, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0 {
+		return unix.EROFS
+	}
+	return err
+}
+
+// device is the number of the file system that a folder is in.
+func device(dir int) uint64 {
+	var st unix.Stat_t
+	_ = fstat(dir, &st)
+	return st.Dev
 }
 
 func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, flags int) unix.Errno {
@@ -276,9 +311,18 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 	if err := w.unchanged(&src); err != 0 {
 		return err
 	}
-	t := w.target(dir, last)
-	if t.Name != "" && !t.Exists && src.kind() != unix.S_IFDIR {
-		w.name(&src)
+	t, err := w.target(dir, last)
+	if t.Name != "" && src.kind() != unix.S_IFDIR { // else the kernel refuses it
+		switch err {
+		case 0:
+			return unix.EEXIST
+		case unix.ENOENT:
+		default:
+			return err
+		}
+		if err := w.named(&src, Link); err != 0 {
+			return err
+		}
 		other := src.target(w)
 		c := Call{PID: w.pid(), Op: Link, Flags: uint64(flags), Target: t, Other: &other}
 		v := w.check(&c)
@@ -311,7 +355,10 @@ func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
 		return err
 	}
 	defer w.turn.End()
-	if t := w.target(dir, last); t.Name != "" && t.Exists {
+	if t, err := w.target(dir, last); t.Name != "" {
+		if err != 0 {
+			return notThere(dir, dir, err)
+		}
 		if v := w.check(&Call{PID: w.pid(), Op: Remove, Flags: uint64(flags), Target: t}); v.err != 0 {
 			return v.err
 		}

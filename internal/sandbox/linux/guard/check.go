@@ -23,9 +23,12 @@ type outcome struct {
 // ruleUnreachable is the guard's own: what has no path here has no rule.
 var ruleUnreachable = policy.Rule{ID: "guard:unreachable", Text: "the folder is not part of the sandbox"}
 
+// ruleUnseen: as ruleUnreachable, for a file.
+var ruleUnseen = policy.Rule{ID: "guard:unseen", Text: "the folder of the file cannot be searched"}
+
 // check asks the rules and reports what they want reported.
 func (w *worker) check(c *Call) outcome {
-	if c.Target.Dir >= 0 && !strings.HasPrefix(c.Target.DirPath, "/") {
+	if c.Target.Dir >= 0 && (!strings.HasPrefix(c.Target.DirPath, "/") || !w.ours(c.Target.Dir)) {
 		v := Verdict{Rule: ruleUnreachable}
 		return outcome{v, w.deny(c, v, "")}
 	}
@@ -135,17 +138,21 @@ func (w *worker) event(c *Call, rule policy.Rule, allowed bool, reason string) E
 	}
 }
 
-// target describes the name last in dir; a special one has no Name.
-func (w *worker) target(dir int, last string) Target {
+// target describes the name last in dir; a special one has no Name. With an
+// error, ENOENT if nothing has the name, it does not exist for the rules. What
+// was not seen is not judged, so no call that was refused by it may go to the
+// kernel: unlink, chmod and bind go on meanwhile.
+func (w *worker) target(dir int, last string) (Target, unix.Errno) {
 	t := Target{Dir: dir}
 	name := strings.TrimRight(last, "/")
 	if special(name) {
-		return t
+		return t, 0
 	}
 	t.Name = name
 	t.DirPath, _ = w.pathOf(dir)
-	t.Exists = unix.Fstatat(dir, name, &t.Stat, unix.AT_SYMLINK_NOFOLLOW) == nil
-	return t
+	err := errnoOf(unix.Fstatat(dir, name, &t.Stat, unix.AT_SYMLINK_NOFOLLOW))
+	t.Exists = err == 0
+	return t, err
 }
 
 // target describes an object that was found.
@@ -158,34 +165,74 @@ func (f *found) target(w *worker) Target {
 }
 
 // name finds a name of an object that a descriptor led to: where the kernel
-// says it is, if that name leads to it.
-func (w *worker) name(f *found) {
+// says it is, if that name leads to it. If nothing is there, or another object,
+// it has no name here: unlinked meanwhile, or handed in. An error is that it may
+// have one, which cannot be looked at: the command can close a folder above it
+// (chmod), or move it below PATH_MAX.
+func (w *worker) name(f *found) unix.Errno {
 	if f.dir >= 0 || f.st.Nlink == 0 {
-		return
+		return 0
 	}
 	path, err := w.pathOf(f.obj)
-	if err != 0 || path == "" || path[0] != '/' {
-		return
+	if err != 0 {
+		return err
+	}
+	if path == "" || path[0] != '/' {
+		return 0
 	}
 	cut := strings.LastIndexByte(path, '/')
 	dir, e := lookupStrict(unix.AT_FDCWD, path[:cut+1], openPath|unix.O_DIRECTORY)
 	if e != nil {
-		return
+		return unseen(e)
 	}
 	var st unix.Stat_t
 	name := path[cut+1:]
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != f.st.Dev || st.Ino != f.st.Ino {
+	e = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if e != nil || st.Dev != f.st.Dev || st.Ino != f.st.Ino {
 		closeFD(dir)
-		return
+		return unseen(e)
 	}
 	f.dir, f.name = dir, name
+	return 0
+}
+
+// unseen is why a look-up does not tell that nothing is there, or 0. No path
+// that the kernel tells of an object here has a link on the way.
+func unseen(e error) unix.Errno {
+	switch e {
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
+		return 0
+	}
+	return errnoOf(e)
+}
+
+// named is name, and refuses what may have a name that cannot be looked at.
+func (w *worker) named(f *found, op Op) unix.Errno {
+	if w.name(f) == 0 {
+		return 0
+	}
+	return w.refuse(op, ruleUnseen)
+}
+
+// refuse is the guard's own denial of what has no name for the rules.
+func (w *worker) refuse(op Op, rule policy.Rule) unix.Errno {
+	w.denied = true
+	e := w.event(&Call{PID: w.pid(), Op: op, Target: Target{Dir: -1}}, rule, false, "")
+	e.Path = w.asked.path
+	w.report(e)
+	return unix.EACCES
 }
 
 // checkObject asks about a regular file that exists.
 func (w *worker) checkObject(f *found, c Call) outcome {
-	w.name(f)
 	if f.dir < 0 && f.st.Nlink == 0 {
 		return outcome{Verdict: Verdict{Decision: Allow}} // by no name will it be read
+	}
+	if !w.ours(f.obj) && !w.stream(&f.st) {
+		return outcome{err: w.refuse(c.Op, ruleUnreachable)}
+	}
+	if err := w.named(f, c.Op); err != 0 {
+		return outcome{err: err}
 	}
 	c.PID, c.Target = w.pid(), f.target(w)
 	return w.check(&c)

@@ -31,6 +31,7 @@ const (
 	envAgent = "BAWN_GUARD_TEST_AGENT" // what the command does, if it is this binary
 	envRoot  = "BAWN_GUARD_TEST_ROOT"  // a folder that becomes the root
 	envInode = "BAWN_GUARD_TEST_INODE" // a file that no name may lead to for writing
+	envSmall = "BAWN_GUARD_TEST_SMALL" // a folder that becomes a disk of 64 KiB
 	userUID  = 1000
 )
 
@@ -65,6 +66,9 @@ func stageMain(guarded bool) {
 		must(unix.Mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666,newinstance"))
 		must(unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, ""))
 	}
+	if small := os.Getenv(envSmall); small != "" {
+		must(unix.Mount("tmpfs", small, "tmpfs", 0, "size=64k,mode=777"))
+	}
 	must(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	must(unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))
 	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -78,6 +82,7 @@ func stageMain(guarded bool) {
 		must(e)
 	}
 	if guarded {
+		streams := Streams()
 		fd, err := Install(true)
 		must(err)
 		rules := newTestRules()
@@ -87,7 +92,7 @@ func stageMain(guarded bool) {
 		unix.CloseOnExec(3)
 		var mu sync.Mutex
 		go func() {
-			must(Serve(fd, lock, rules, func(e Event) {
+			must(Serve(fd, lock, streams, rules, func(e Event) {
 				line, _ := json.Marshal(e)
 				mu.Lock()
 				defer mu.Unlock()
@@ -116,6 +121,8 @@ func stageMain(guarded bool) {
 // enterRoot makes a nearly empty folder the root: random calls, which may run as
 // the machine's root, must reach nothing of it.
 func enterRoot(root string) {
+	must(unix.Mount(root, root, "", unix.MS_BIND, "")) // of its own, to be among those that /proc tells
+	must(unix.Chdir(root))
 	for _, d := range []string{"/proc", "/dev"} {
 		must(os.Mkdir(root+d, 0o755))
 	}

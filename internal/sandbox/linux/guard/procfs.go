@@ -58,6 +58,9 @@ func (w *worker) thread(pid, tid int) bool {
 // procLink follows a link in /proc.
 func (k *walk) procLink(dir int, name string, link int) (text string, obj int, err unix.Errno) {
 	w := k.w
+	if !w.ours(dir) { // another sandbox's, with other numbers
+		return "", -1, unix.EACCES
+	}
 	path, err := w.pathOf(dir)
 	if err != 0 {
 		return "", -1, err
@@ -87,6 +90,9 @@ func (k *walk) procLink(dir int, name string, link int) (text string, obj int, e
 
 // openProc opens a file of /proc for the caller.
 func (w *worker) openProc(obj, flags int) (int, unix.Errno) {
+	if !w.ours(obj) {
+		return -1, unix.EACCES
+	}
 	path, err := w.pathOf(obj)
 	if err != 0 {
 		return -1, err

@@ -31,12 +31,14 @@ const (
 // server is one guard. One worker at a time waits for calls, because the
 // kernel wakes all that wait; others join in while calls queue up.
 type server struct {
-	fd     int
-	rules  Rules
-	report func(Event)
-	proc   int // O_PATH of /proc
-	fds    int // O_PATH of the guard's own /proc/PID/fd
-	self   int // pid
+	fd      int
+	rules   Rules
+	report  func(Event)
+	streams []Stream
+	mounts  mounts
+	proc    int // O_PATH of /proc
+	fds     int // O_PATH of the guard's own /proc/PID/fd
+	self    int // pid
 
 	// names is held still while a verdict about names is found and carried
 	// out; what opens a file that exists shares it. So a directory cannot move,
@@ -66,13 +68,15 @@ type server struct {
 // user namespace, if the process has it; the threads it works on keep nothing
 // else. report is called from them and must not block.
 //
+// streams are the command's (Streams).
+//
 // lock is a descriptor, opened for writing by nobody else, of the file by
 // which the guards of one user take turns; -1 for none. Serve closes it.
 //
 // If the process ends, calls under the filter fail with ENOSYS.
-func Serve(listener, lock int, rules Rules, report func(Event)) error {
+func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)) error {
 	s := &server{
-		fd: listener, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
+		fd: listener, streams: streams, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
 		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
 	}
 	var err error

@@ -67,6 +67,13 @@ func fstatfs(fd int, fs *unix.Statfs_t) error {
 	return err
 }
 
+// statx asks about what a descriptor is of.
+func statx(fd int, mask int, st *unix.Statx_t) error {
+	empty := [1]byte{}
+	_, err := raw(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(&empty[0])), unix.AT_EMPTY_PATH, uintptr(mask), uintptr(unsafe.Pointer(st)))
+	return err
+}
+
 func readlinkat(dir int, path string, buf []byte) (int, error) {
 	p, err := unix.BytePtrFromString(path)
 	if err != nil {

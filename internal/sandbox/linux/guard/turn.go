@@ -69,7 +69,7 @@ func (w *worker) claim(f *found) unix.Errno {
 	if w.turn.file < 0 {
 		return 0
 	}
-	w.name(f)
+	_ = w.name(f) // judged later, in the turn
 	at := f.dir
 	if at < 0 {
 		at = f.obj

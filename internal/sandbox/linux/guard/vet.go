@@ -81,10 +81,7 @@ func (w *worker) vetRename(c *Call, v Verdict) unix.Errno {
 	if err != 0 {
 		return err
 	}
-	if e := unix.Unlinkat(src.Dir, src.Name, 0); e != nil {
-		return errnoOf(e)
-	}
-	return writeNew(src.Dir, src.Name, content, src.Stat.Mode&0o777)
+	return w.writeNew(src.Dir, src.Name, content, src.Stat.Mode&0o777, true)
 }
 
 // vetLink gives the name to a vetted copy instead of the object itself.
@@ -93,13 +90,26 @@ func (w *worker) vetLink(c *Call, v Verdict, obj int) unix.Errno {
 	if err != 0 {
 		return err
 	}
-	return writeNew(c.Target.Dir, c.Target.Name, content, c.Other.Stat.Mode&0o777)
+	return w.writeNew(c.Target.Dir, c.Target.Name, content, c.Other.Stat.Mode&0o777, false)
 }
 
-// writeNew makes a file that was not there. A failure leaves none.
-func writeNew(dir int, name string, content []byte, mode uint32) unix.Errno {
-	fd, e := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if e != nil {
+// writeNew makes a file that was not there, or is to be replaced. It is whole
+// before it gets its name, so a full disk leaves all as it was.
+func (w *worker) writeNew(dir int, name string, content []byte, mode uint32, replace bool) unix.Errno {
+	fd, e := unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	nameless := e == nil
+	switch e {
+	case nil:
+	case unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL: // not on every file system
+		if replace {
+			if e := unix.Unlinkat(dir, name, 0); e != nil {
+				return errnoOf(e)
+			}
+		}
+		if fd, e = unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); e != nil {
+			return errnoOf(e)
+		}
+	default:
 		return errnoOf(e)
 	}
 	defer closeFD(fd)
@@ -107,16 +117,26 @@ func writeNew(dir int, name string, content []byte, mode uint32) unix.Errno {
 	if err == 0 {
 		err = errnoOf(unix.Fchmod(fd, mode))
 	}
-	if err != 0 {
-		_ = unix.Unlinkat(dir, name, 0)
+	switch {
+	case !nameless:
+		if err != 0 {
+			_ = unix.Unlinkat(dir, name, 0)
+		}
+		return err
+	case err != 0:
+		return err
+	case replace:
+		if e := unix.Unlinkat(dir, name, 0); e != nil {
+			return errnoOf(e)
+		}
 	}
-	return err
+	return errnoOf(unix.Linkat(w.fds, itoa(fd), dir, name, unix.AT_SYMLINK_FOLLOW))
 }
 
 // createFixed makes a file with its one right content, and gives the caller a
 // nameless one to write to.
 func (w *worker) createFixed(t *Target, v Verdict, flags int, mode uint32) (int, unix.Errno) {
-	if err := writeNew(t.Dir, t.Name, v.Content, mode&0o777&^uint32(w.umask)); err != 0 {
+	if err := w.writeNew(t.Dir, t.Name, v.Content, mode&0o777&^uint32(w.umask), false); err != 0 {
 		return -1, err
 	}
 	return scratch(flags)
@@ -147,13 +167,17 @@ func (w *worker) openFixed(f *found, v Verdict, flags int) (int, unix.Errno) {
 }
 
 // rewrite gives a file, which nobody inside has open for writing, its content.
+// It is cut at the end only: on a full disk the old one is kept.
 func (w *worker) rewrite(obj int, content []byte, flags int) unix.Errno {
-	fd, err := w.openRegular(obj, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
+	fd, err := w.openRegular(obj, unix.O_WRONLY|unix.O_CLOEXEC|flags&unix.O_NONBLOCK)
 	if err != 0 {
 		return err
 	}
 	defer closeFD(fd)
-	return writeAll(fd, content)
+	if err := writeAll(fd, content); err != 0 {
+		return err
+	}
+	return errnoOf(unix.Ftruncate(fd, int64(len(content))))
 }
 
 func writeAll(fd int, content []byte) unix.Errno {

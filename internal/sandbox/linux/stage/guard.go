@@ -19,6 +19,7 @@ import (
 // an end by an error ends the run.
 func serveGuard(listener, lock int, g sandbox.Guard) *teller {
 	t := &teller{told: map[string]bool{}}
+	streams := guard.Streams() // before this process lets go of them
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
 		r := rules.New(rules.Config{
@@ -28,7 +29,7 @@ func serveGuard(listener, lock int, g sandbox.Guard) *teller {
 		if g.Only.On {
 			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
 		}
-		if err := guard.Serve(listener, lock, r, t.note); err != nil {
+		if err := guard.Serve(listener, lock, streams, r, t.note); err != nil {
 			os.Exit(report(err))
 		}
 	}()

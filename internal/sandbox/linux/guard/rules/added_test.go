@@ -83,3 +83,35 @@ func TestB18_UnprotectedPlaces(t *testing.T) {
 		}
 	}
 }
+
+// What came into an unguarded place is not moved out of it, with the place or
+// a folder above it either; nor by an exchange.
+func TestUnguardedPlacesStayWhereTheyAre(t *testing.T) {
+	w := newWorld(t, false)
+	for _, d := range []string{"c/mod/n/.git", "u/n/.git", "above/u/n", "plain/n", "other"} {
+		must(t, os.MkdirAll(w.ws+"/"+d, 0o755))
+	}
+	w.rules = rules.New(rules.Config{Roots: []string{w.ws}, Exempt: []string{w.ws + "/c/mod"}, Unprotected: []string{w.ws + "/u", w.ws + "/above/u"}})
+	for _, c := range []struct {
+		what string
+		err  error
+		deny bool
+	}{
+		{"a setting in a cache", w.write(w.ws+"/c/mod/n/.git/config", w.evil()), false},
+		{"a setting in a lifted place", w.write(w.ws+"/u/n/.git/config", w.evil()), false},
+		{"the folder above a cache", w.rename(w.ws+"/c", w.ws+"/d"), true},
+		{"a cache", w.rename(w.ws+"/c/mod", w.ws+"/d"), true},
+		{"what is in a cache", w.rename(w.ws+"/c/mod/n", w.ws+"/d"), true},
+		{"a cache by exchange", w.exchange(w.ws+"/other", w.ws+"/c"), true},
+		{"a lifted place", w.rename(w.ws+"/u", w.ws+"/d"), true},
+		{"what is in a lifted place", w.rename(w.ws+"/u/n", w.ws+"/d"), true},
+		{"the folder above a lifted place", w.rename(w.ws+"/above", w.ws+"/d"), true},
+		{"within a lifted place", w.rename(w.ws+"/u/n", w.ws+"/u/m"), false},
+		{"within a cache", w.rename(w.ws+"/c/mod/n", w.ws+"/c/mod/m"), false},
+		{"another folder", w.rename(w.ws+"/plain", w.ws+"/d"), false},
+	} {
+		if (c.err != nil) != c.deny {
+			t.Errorf("%s: %v", c.what, c.err)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func stage(text string) error {
 	unix.CloseOnExec(3)
 	var mu sync.Mutex
 	go func() {
-		err := guard.Serve(fd, -1, r, func(e guard.Event) {
+		err := guard.Serve(fd, -1, guard.Streams(), r, func(e guard.Event) {
 			line, _ := json.Marshal(e)
 			mu.Lock()
 			defer mu.Unlock()

@@ -35,6 +35,16 @@ func (r *rules) git(c *guard.Call) (guard.Verdict, bool) {
 		return r.dotGit(c), true
 	}
 	s := look(t)
+	v, done := r.judge(c, s, key)
+	if s.blind && !r.lifted[LiftLayout] {
+		return deny(LiftLayout, "folder that cannot be looked at"), true
+	}
+	return v, done
+}
+
+// judge decides about what is not itself called .git.
+func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) {
+	t := &c.Target
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
@@ -49,7 +59,6 @@ func (r *rules) git(c *guard.Call) (guard.Verdict, bool) {
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.control(c, s, key), true
 		}
-		r.forget(t.DirPath)
 	case "config.lock", "config.worktree.lock":
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
 			return r.lock(c, key), true
@@ -100,7 +109,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 }
 
 // hook: only samples, which git never runs.
-func (r *rules) hook(c *guard.Call, s spot) guard.Verdict {
+func (r *rules) hook(c *guard.Call, s *spot) guard.Verdict {
 	t := &c.Target
 	if r.lifted[LiftHooks] {
 		return allow
@@ -119,7 +128,7 @@ func (r *rules) hook(c *guard.Call, s spot) guard.Verdict {
 }
 
 // control decides about a control file in a git directory.
-func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
+func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	t := &c.Target
 	if c.Op == guard.Mkdir {
 		return allow // no folder is read as config, and hooks are judged one by one
@@ -138,11 +147,15 @@ func (r *rules) control(c *guard.Call, s spot, key string) guard.Verdict {
 		}
 		v := deny(LiftConfig, configText)
 		if exact && file {
-			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") || s.wasData(s.last()) {
+			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") {
 				r.remember(t.DirPath)
 			}
+			var old []gitdir.Entry
+			if !s.wasData(s.last()) || r.harmless(t.DirPath, "config") == nil {
+				old = gitdir.ReadConfig(t.Path())
+			}
 			v.Decision, v.MaxSize = guard.Vet, maxConfig
-			v.Vet = r.vetConfig(t.DirPath, gitdir.ReadConfig(t.Path()))
+			v.Vet = r.vetConfig(t.DirPath, old)
 		}
 		return v
 	}
@@ -241,7 +254,7 @@ func (r *rules) localRemote(dir, path string) bool {
 
 // area decides about what would move a git directory or a part of it, and
 // about links in it, through which the host's git would write elsewhere.
-func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
+func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 	t := &c.Target
 	if r.lifted[LiftLayout] {
 		return allow, false
@@ -266,18 +279,34 @@ func (r *rules) area(c *guard.Call, s spot) (guard.Verdict, bool) {
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}
-			if !r.guarded(o.DirPath) {
-				// Whatever is in it came unguarded. Between mounts the kernel
+			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
+				// What is in it came unguarded. Between mounts the kernel
 				// refuses, and mv copies.
 				if sameMount(o.Dir, t.Dir) {
 					return deny(LiftLayout, "folder from an unguarded place"), true
 				}
-			} else if from := look(o); from.part(o.Name) {
+			} else if from := look(o); from.part(o.Name) || from.blind {
 				return deny(LiftLayout, layoutText), true
 			}
 		}
 	}
 	return allow, false
+}
+
+// unguardedIn says whether path is in a place whose names are not guarded, or
+// has one in it.
+func (r *rules) unguardedIn(path string) bool {
+	if !r.guarded(path) || policy.InsideAny(path, r.Unprotected) {
+		return true
+	}
+	for _, places := range [...][]string{r.Exempt, r.Unprotected} {
+		for _, p := range places {
+			if policy.Inside(p, path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func sameMount(a, b int) bool {

@@ -4,10 +4,10 @@ package rules
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +23,7 @@ const maxLayout = 4096
 // git directory without a .git. Each is an ordinary name, so only two things
 // are refused: HEAD next to a control file that nobody judged (somebody may
 // hold it open), and the last of the three where what is there would run.
-func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) {
+func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool) {
 	here := s.last()
 	folder := c.Op == guard.Mkdir || c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFDIR
 	switch c.Op {
@@ -34,9 +34,14 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 	if r.lifted[LiftLayout] {
 		return allow, false
 	}
-	// What takes the place of its like was judged with that. A folder HEAD was
-	// not: it makes no git directory, but an exchange puts a file there.
-	if was, there := has(c.Target.Dir, name); there && (name != "HEAD" || folder || was != unix.S_IFDIR && was != 0) {
+	// What takes the place of its like was judged with that. Something else was
+	// not: a folder HEAD makes no git directory, and a socket of any name is
+	// made without a question (bind); an exchange or a rename puts a file there.
+	switch was, there := has(c.Target.Dir, name); {
+	case !there:
+	case name == "HEAD" && folder:
+		return allow, false
+	case name == "HEAD" && (was == unix.S_IFREG || was == unix.S_IFLNK), name != "HEAD" && was == unix.S_IFDIR:
 		return allow, false
 	}
 	data := s.data(here)
@@ -49,7 +54,9 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
 			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
 		}
-		return allow, false // all in .git is judged from the start
+		if s.placed(here) {
+			return allow, false
+		}
 	}
 	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
 	switch {
@@ -77,10 +84,10 @@ func (r *rules) piece(c *guard.Call, s spot, name string) (guard.Verdict, bool) 
 }
 
 // unjudged says whether dir, whose place may have been one for data, holds a
-// control file but a config that was judged in this run.
+// control file but a harmless config.
 func (r *rules) unjudged(dir string) bool {
 	for _, name := range controlNames {
-		if name == "config" && slices.Contains(r.latest(), dir) {
+		if name == "config" && r.harmless(dir, name) == nil {
 			continue
 		}
 		if hasFile(dir + "/" + name) {
@@ -88,6 +95,41 @@ func (r *rules) unjudged(dir string) bool {
 		}
 	}
 	return !onlySamples(dir + "/hooks")
+}
+
+// errUnfit: not to be in a git directory. errNoLease: it may be as it is, but on
+// this disk (NFS) nobody knows who else can write it.
+var errUnfit, errNoLease = errors.New("unfit"), errors.New("no lease")
+
+// harmless gives nil if the config file name in dir would pass as a new one, and
+// stays so: nobody has it open for writing, nor another name for it. That is so
+// of one that a guard has vetted, this or another, until it is opened again.
+// The error is fs.ErrNotExist if there is none.
+func (r *rules) harmless(dir, name string) error {
+	path := dir + "/" + name
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) // ends the lease
+	var open, named unix.Stat_t
+	if unix.Fstat(fd, &open) != nil || open.Nlink != 1 || open.Mode&unix.S_IFMT != unix.S_IFREG {
+		return errUnfit
+	}
+	// A lease for reading is given if no descriptor or mapping can write.
+	_, lease := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	data, err := gitdir.ReadFile(path, maxConfig)
+	if err != nil || r.vetConfig(dir, nil)(data) != nil ||
+		unix.Lstat(path, &named) != nil || named.Ino != open.Ino || named.Dev != open.Dev {
+		return errUnfit
+	}
+	switch lease {
+	case nil:
+		return nil
+	case unix.EINVAL, unix.EOPNOTSUPP, unix.ENOSYS:
+		return errNoLease
+	}
+	return errUnfit
 }
 
 var controlNames = [...]string{"config", "config.worktree", "commondir"}
@@ -120,7 +162,10 @@ func onlySamples(hooks string) bool {
 		return false
 	}
 	defer d.Close()
-	entries, _ := d.ReadDir(maxLayout + 1)
+	entries, err := d.ReadDir(maxLayout + 1)
+	if err != nil && err != io.EOF {
+		return false
+	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".sample") {
 			return false
@@ -137,33 +182,30 @@ func (r *rules) unfit(dir string) bool {
 		return true
 	}
 	for _, name := range [...]string{"config", "config.worktree"} {
-		data, err := gitdir.ReadFile(dir+"/"+name, maxConfig)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || r.vetConfig(dir, nil)(data) != nil {
+		switch err := r.harmless(dir, name); {
+		case err == nil, err == errNoLease, errors.Is(err, fs.ErrNotExist):
+		default:
 			return true
 		}
 	}
 	seen := 0
-	bad := errors.New("unfit")
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if seen++; seen > maxLayout || e.Type()&fs.ModeSymlink != 0 {
-			return bad
+			return errUnfit
 		}
 		switch rest := strings.TrimPrefix(path, dir+"/"); rest {
 		case "commondir":
-			return bad
+			return errUnfit
 		case "objects", "hooks":
 			if e.IsDir() {
 				return fs.SkipDir // git writes no file there in place
 			}
 		case "modules", "worktrees":
 			if in, err := os.ReadDir(path); err != nil || len(in) > 0 {
-				return bad
+				return errUnfit
 			}
 		}
 		return nil

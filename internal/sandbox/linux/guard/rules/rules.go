@@ -9,7 +9,6 @@ package rules
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -107,8 +106,9 @@ func (r *rules) Check(c *guard.Call) guard.Verdict {
 			return v
 		}
 	}
-	// One more name for a protected file, made before the run, or now.
-	if (c.Op == guard.Open || c.Op == guard.Truncate) && r.isProtected(&t.Stat) {
+	// One more name for a protected file, made before the run, or now. A file
+	// without a known name may have one that it had not been opened by.
+	if (c.Op == guard.Open || c.Op == guard.Truncate) && (t.Dir < 0 || t.Stat.Nlink > 1) && r.isProtected(&t.Stat) {
 		return deny(LiftTarget, "another name of a protected file")
 	}
 	if c.Op == guard.Link && c.Other != nil {
@@ -155,10 +155,10 @@ func (r *rules) exempt(path string) bool {
 	return false
 }
 
-// isProtected compares an object that has several names with the protected
-// files as they are now: git on the host replaces them.
+// isProtected compares an object with the protected files as they are now: git
+// on the host replaces them.
 func (r *rules) isProtected(s *unix.Stat_t) bool {
-	if s.Nlink < 2 || s.Mode&unix.S_IFMT != unix.S_IFREG {
+	if s.Nlink == 0 || s.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
 	}
 	same := func(path string) bool {
@@ -209,7 +209,7 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 // name would be a way to write it.
 func (r *rules) linked(c *guard.Call) (guard.Verdict, bool) {
 	o := c.Other
-	if r.isProtected(&o.Stat) {
+	if (o.Dir < 0 || o.Stat.Nlink > 1) && r.isProtected(&o.Stat) {
 		return deny(LiftTarget, "another name of a protected file"), true
 	}
 	if o.Dir < 0 {
@@ -256,15 +256,6 @@ func (r *rules) remember(g string) {
 		}
 	}
 	r.recent = next
-}
-
-// forget comes where a control file of dir is not judged.
-func (r *rules) forget(dir string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.Contains(r.recent, dir) {
-		r.recent = slices.DeleteFunc(slices.Clone(r.recent), func(d string) bool { return d == dir })
-	}
 }
 
 func (r *rules) latest() []string {

@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"io"
 	"os"
 	"strings"
 
@@ -17,10 +18,14 @@ type spot struct {
 	path  string
 	elems []string
 	dot   int // of the first .git among elems, or -1
+	// blind: something could not be looked at. Whether that protects more or
+	// less depends on the question, and the command can bring it about (chmod),
+	// so what was decided does not count.
+	blind bool
 }
 
-func look(t *guard.Target) spot {
-	s := spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
+func look(t *guard.Target) *spot {
+	s := &spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
 	for i, e := range s.elems {
 		if canon(e) == ".git" {
 			s.dot = i
@@ -35,12 +40,19 @@ func (s *spot) last() int { return len(s.elems) - 1 }
 
 // has looks for name in the folder elems[i].
 func (s *spot) has(i int, name string) bool {
-	_, ok := has(s.dir, strings.Repeat("../", s.last()-i)+name)
+	kind, ok := has(s.dir, strings.Repeat("../", s.last()-i)+name)
+	s.blind = s.blind || ok && kind == 0
 	return ok
 }
 
 func (s *spot) is(i int, name string) bool {
-	return i >= 0 && i < len(s.elems) && plainName(s.dir, s.elems[i], name)
+	return i >= 0 && i < len(s.elems) && s.plain(s.elems[i], name)
+}
+
+func (s *spot) plain(name, want string) bool {
+	same, known := samePlain(s.dir, name, want)
+	s.blind = s.blind || !known
+	return same || !known
 }
 
 // layout: HEAD and a part of the store. git asks for HEAD, objects and refs;
@@ -50,23 +62,26 @@ func (s *spot) layout(i int) bool {
 }
 
 // home says whether elems[i] is, or could without a further check become, a
-// git directory: below .git by its place, elsewhere by what it holds.
+// git directory: by its place in .git, elsewhere by what it holds.
 func (s *spot) home(i int) bool {
 	if s.data(i) { // branches may have any name
 		return s.layout(i)
 	}
-	if s.dot >= 0 && i >= s.dot {
-		switch {
-		case i == s.dot:
-			return true
-		case s.is(s.dot+1, "modules"), s.is(s.dot+1, "worktrees"):
-			return i > s.dot+1
-		}
-		return s.has(i, "HEAD")
+	if s.placed(i) {
+		return true
 	}
 	// HEAD comes only where no unjudged config is (piece), also when it was
 	// removed before. Linked worktrees do without.
 	return s.has(i, "HEAD") || s.nested(i) || s.hasLinked(i)
+}
+
+// placed says whether all in elems[i] is judged from the start: .git, and what
+// has its place for git directories in it.
+func (s *spot) placed(i int) bool {
+	if s.dot < 0 || i < s.dot {
+		return false
+	}
+	return i == s.dot || i > s.dot+1 && (s.is(s.dot+1, "modules") || s.is(s.dot+1, "worktrees"))
 }
 
 // data says whether elems[i] is in refs/ or logs/ of a git directory.
@@ -110,11 +125,15 @@ func (s *spot) hasLinked(i int) bool {
 	top := "/" + strings.Join(s.elems[:i+1], "/") + "/worktrees"
 	d, err := os.Open(top)
 	if err != nil {
+		s.blind = true // it was there
 		return !os.IsNotExist(err)
 	}
 	defer d.Close()
 	const max = 4096
-	names, _ := d.Readdirnames(max + 1)
+	names, err := d.Readdirnames(max + 1)
+	if err != nil && err != io.EOF {
+		s.blind = true
+	}
 	for _, n := range names {
 		if _, err := os.Lstat(top + "/" + n + "/commondir"); err == nil {
 			return true
@@ -164,7 +183,7 @@ var sections = [...]string{
 
 func (s *spot) section(name string) bool {
 	for _, want := range sections {
-		if plainName(s.dir, name, want) {
+		if s.plain(name, want) {
 			return true
 		}
 	}

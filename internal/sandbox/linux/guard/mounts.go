@@ -1,0 +1,98 @@
+//go:build linux
+
+package guard
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command can be handed a descriptor of another sandbox (SCM_RIGHTS), through
+// whose mounts it would reach places that its own rules do not know. So nothing
+// is made or opened for writing but through a mount of this sandbox, or, of the
+// files that the caller of bawn gave as streams, through theirs.
+
+// mounts are the numbers of this sandbox's mounts.
+type mounts struct {
+	mu  sync.RWMutex
+	own map[uint64]struct{}
+}
+
+// has says whether id is one of them. The first one that is not known, and any
+// later, may have come since the last look.
+func (m *mounts) has(id uint64, proc int) bool {
+	m.mu.RLock()
+	_, ok := m.own[id]
+	m.mu.RUnlock()
+	if ok {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.own = readMounts(proc)
+	_, ok = m.own[id]
+	return ok
+}
+
+// readMounts gives none where it cannot read them.
+func readMounts(proc int) map[uint64]struct{} {
+	fd, err := unix.Openat(proc, "self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), "mountinfo")
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil
+	}
+	own := make(map[uint64]struct{})
+	for line := range bytes.Lines(text) {
+		first, _, _ := bytes.Cut(line, []byte(" "))
+		if id, err := strconv.ParseUint(string(first), 10, 64); err == nil {
+			own[id] = struct{}{}
+		}
+	}
+	return own
+}
+
+// ours says whether a descriptor leads through a mount of this sandbox.
+func (s *server) ours(fd int) bool {
+	var st unix.Statx_t
+	if statx(fd, unix.STATX_MNT_ID, &st) != nil || st.Mask&unix.STATX_MNT_ID == 0 {
+		return false
+	}
+	return s.mounts.has(st.Mnt_id, s.proc)
+}
+
+// Stream is a file that the command has as a standard stream.
+type Stream struct{ dev, ino uint64 }
+
+// Streams are the files that this process has as standard streams and can
+// write: the command's, before it is started.
+func Streams() (all []Stream) {
+	for fd := range 3 {
+		var st unix.Stat_t
+		if fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY {
+			all = append(all, Stream{st.Dev, st.Ino})
+		}
+	}
+	return all
+}
+
+func (s *server) stream(st *unix.Stat_t) bool {
+	for _, f := range s.streams {
+		if f.dev == st.Dev && f.ino == st.Ino {
+			return true
+		}
+	}
+	return false
+}

@@ -99,8 +99,8 @@ func nest(abi int) error {
 		return err
 	}
 	defer unix.Close(ruleset)
-	// A domain must handle something, and moves between folders are refused by
-	// every one that does not allow them.
+	// Every domain refuses moves between folders unless it allows them, one that
+	// only keeps signals inside too.
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		err = addRule(ruleset, root, unix.LANDLOCK_ACCESS_FS_REFER)
@@ -116,11 +116,4 @@ func nest(abi int) error {
 // starts, among themselves; nothing else is confined. The stage of the weaker
 // mode is started from such a thread: kill(-1) then means exactly what it and
 // the command started, in one step that no fork can outrun.
-func ScopeSignals() error {
-	ruleset, err := createRuleset(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
-	if err != nil {
-		return err
-	}
-	defer unix.Close(ruleset)
-	return restrictSelf(ruleset)
-}
+func ScopeSignals() error { return nest(LandlockSignal) }

@@ -47,7 +47,8 @@ func weakerBegin(t *testing.T, m setupMachine, b *Box, text string) *weakerRun {
 
 func weakerTo(t *testing.T, m setupMachine, b *Box, log, text string) *weakerRun {
 	t.Helper()
-	args := append(append([]string(nil), m.prefix...), Binary(), "run", "-q", "--allow-weaker", "--", "sh", "-c", "echo >up; "+text)
+	args := append(append([]string(nil), m.prefix...), Binary(), "run", "-q", "--allow-weaker")
+	args = append(append(args, b.Flags...), "--", "sh", "-c", "echo >up; "+text)
 	w := &weakerRun{cmd: exec.Command(args[0], args[1:]...), out: new(weakerBuffer), b: b}
 	w.cmd.Dir, w.cmd.Env = b.Workspace, b.Environ()
 	w.cmd.Stdout, w.cmd.Stderr = w.out, w.out

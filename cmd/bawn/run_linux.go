@@ -77,10 +77,14 @@ func guardWorks() bool { return guard.Supported() == nil }
 // canGuard reports whether names that do not exist yet can be held. Where
 // the configuration wants that and the kernel cannot, it is said.
 func canGuard(f *runFlags, s *settings) bool {
-	if !s.config.Guard() || f.allowWeaker {
+	if !s.config.Guard() {
 		return false
 	}
-	if err := guard.Supported(); err != nil {
+	err := guard.Supported()
+	if err == nil && f.allowWeaker {
+		err = linux.WeakerGuard()
+	}
+	if err != nil {
 		warn("%v: names that do not exist yet are not held, those that appear are told at the end", err)
 		return false
 	}

@@ -65,13 +65,27 @@ func (f Fallback) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process
 		}
 		return nil, weaker
 	}
-	for _, line := range WeakerNotice(abi) {
+	for _, line := range WeakerNotice(abi, spec.Guard.On) {
 		f.say(line)
 	}
 	if layered(spec.Mounts) {
 		f.say("weaker mode: private caches are read-only, since a copy needs mounts")
 	}
 	return p, nil
+}
+
+// WeakerGuard says why the weaker mode could not have the name guard here. It
+// has no user namespace in which it could be privileged to read its callers.
+func WeakerGuard() error {
+	const setting = "/proc/sys/kernel/yama/ptrace_scope"
+	text, err := os.ReadFile(setting)
+	if err != nil {
+		return nil // no Yama
+	}
+	if scope := strings.TrimSpace(string(text)); scope != "0" && scope != "1" {
+		return fmt.Errorf("the weaker mode's name guard needs %s to be 0 or 1, and it is %s", setting, scope)
+	}
+	return nil
 }
 
 func (f Fallback) say(line string) {
@@ -81,15 +95,17 @@ func (f Fallback) say(line string) {
 }
 
 // WeakerNotice says what the weaker mode takes away and what it does not
-// cover, with this version of Landlock.
-func WeakerNotice(abi int) []string {
+// cover, with this version of Landlock and with the name guard or without.
+func WeakerNotice(abi int, guarded bool) []string {
 	open := []string{
 		"names, sizes and dates of hidden files can be seen",
-		"modes and dates of your files can be changed",
+		"modes and dates of your files can be changed, protected ones too",
 		"your processes and their command lines can be seen, and those without privileges slowed down",
-		"protected names in the workspace (.git/config, .git/hooks, .bawn, and what protect lists) can be changed",
-		"if bawn's own two processes are both killed, the command goes on, confined",
 	}
+	if !guarded {
+		open = append(open, "protected names in the workspace (.git/config, .git/hooks, .bawn, and what protect lists) can be changed")
+	}
+	open = append(open, "if bawn's own processes are all killed, the command goes on, confined")
 	if abi < stage.LandlockSignal {
 		open = append(open, "your other processes can be signalled, and what the command starts may outlive it")
 	}
@@ -215,7 +231,7 @@ func launchWeaker(spec sandbox.Spec, stdio sandbox.Stdio, abi int) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	if err := p.describe(data, sandbox.Guard{}); err != nil {
+	if err := p.describe(data, spec.Guard); err != nil {
 		return nil, err
 	}
 	if err := p.await(landlock); err != nil {

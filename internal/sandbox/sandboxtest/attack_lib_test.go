@@ -80,8 +80,8 @@ type wish struct {
 // when an answer is there, the operation is done.
 func probeIn(t *testing.T, b *Box) *prober {
 	t.Helper()
-	args := append([]string{"run", "--launcher", b.Launcher, "-q"}, b.Flags...)
-	return startProbe(t, b, append([]string{Binary()}, append(args, "--", tool(t, "probe"))...))
+	args := append(append(b.running(), "-q"), b.Flags...)
+	return startProbe(t, b, append(args, "--", tool(t, "probe")))
 }
 
 // probeOut starts the probe on the host: the control.

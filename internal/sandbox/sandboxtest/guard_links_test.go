@@ -13,7 +13,7 @@ import (
 // start-up files lead to (a folder of dotfiles).
 func TestF2_ProtectedNamesThroughLinks(t *testing.T) {
 	t.Parallel()
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		Host(t, b, `mkdir agents cfg; ln -s agents .claude; ln -s cfg/mcp.json .mcp.json; ln -s cfg/codex .codex
 echo kept >bashrc; ln -s "$PWD/bashrc" ~/.bashrc; ln -s "$PWD/zshrc" ~/.zshrc`).OK(t)

@@ -17,7 +17,7 @@ import (
 // other. What one has vetted under an ordinary name (git's config.lock), the
 // other must not be able to open before it gets the protected one.
 func TestF2_TwoRunsRaceAVettedRename(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		Host(t, b, "git init -q .").OK(t)
 		Write(t, filepath.Join(b.Workspace, "renames.py"), `
@@ -126,7 +126,7 @@ func oneOfTwo(t *testing.T, workspace string) {
 // F2: neither may one run make the HEAD of a git directory while the other
 // makes the config in it, which nobody judges as long as there is no HEAD.
 func TestF2_TwoRunsMakeAGitDirectory(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		first, second := twoRuns(t, b, makeConfigs, makeHeads)
 		first.OK(t)
@@ -149,7 +149,7 @@ func TestF2_TwoTasksMakeAGitDirectory(t *testing.T) {
 
 // A lease on a file makes an open of it wait; that holds up no other run.
 func TestF2_LeaseHoldsUpNobody(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		run := b.startWork(t, "python3", "-uc", `
 import fcntl, os, signal, sys
@@ -193,7 +193,7 @@ os.wait()
 
 // Nor does a lease on the nameless file in which git's config.lock is written.
 func TestF2_LeaseOnHeldContentHoldsUpNobody(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		Host(t, b, "git init -q .").OK(t)
 		if err := unix.Mkfifo(filepath.Join(b.Workspace, "go"), 0o600); err != nil {

@@ -17,38 +17,38 @@ func TestF2_B11_GitUnderTheGuard(t *testing.T) {
 `
 	gitJobs(t, []job{
 		{
-			name: "InitAndConfig",
+			name: "InitAndConfig", each: EachGuarded,
 			run: `git init -b main .; git config user.name N; git config user.email n@example.com; git config --unset user.name; git config pull.rebase true
 git config --rename-section user author; git remote add origin ../up; git remote add other https://example.com/x.git; git remote rename other o2; git remote set-url o2 ssh://git@example.com/x
 git remote remove o2; git remote -v; echo x >f; git add f; git commit -m x; git init -q n; git -C n config user.name N; git init -q --bare b.git; git -C b.git config user.name B`,
 			want: "origin\t../up", after: state + `cat n/.git/config b.git/config; ls -A n/.git b.git`,
 		},
 		{
-			name: "Clone", setup: up,
+			name: "Clone", each: EachGuarded, setup: up,
 			run: `git clone -q ../up a; git clone -q file://$ROOT/up b; git clone -q --bare ../up c.git; git clone -q --depth 1 -b side file://$ROOT/up d; git clone -q -o upstream --no-checkout ../up e
 for r in a b d e; do git -C $r status -sb; git -C $r config -l --local; done; git -C c.git log --format=%s`,
 			want: "main...origin/main", after: `for r in a b d e; do git -C $r fsck; git -C $r status -sb; git -C $r config -l --local; ls -A $r $r/.git; done; git -C c.git config -l --local`,
 		},
 		{
-			name: "Branch", setup: up + `git clone -q ../up .; git clone -q --bare ../up up.git; git config remote.origin.url ./up.git`,
+			name: "Branch", each: EachGuarded, setup: up + `git clone -q ../up .; git clone -q --bare ../up up.git; git config remote.origin.url ./up.git`,
 			run: `git branch t; git branch -u origin/side t; git branch -m t u; git branch -vv; git switch -q -c v origin/side; git branch --unset-upstream; git switch -q u; git branch -d v
 git switch -q -c w; git push -q -u origin w; git branch --edit-description; git config branch.w.description d; git branch -c w x; git branch -D x; git status -sb; git pull -q`,
 			want: "[origin/side] two", after: state,
 		},
 		{
-			name: "Submodule", heavy: true, setup: up + repoCopy,
+			name: "Submodule", each: EachGuarded, heavy: true, setup: up + repoCopy,
 			run: `git -c protocol.file.allow=always submodule --quiet add ../up sub; git commit -qm sub; git submodule status; git submodule deinit -f sub; git -c protocol.file.allow=always submodule update --init 2>&1
 git submodule sync; git submodule absorbgitdirs; git -c protocol.file.allow=always submodule --quiet add --name lib ../up deps/l; git -C deps/l log -1 --format=%s; cat deps/l/.git; git submodule status deps/l; git -C sub status -sb; git submodule foreach -q git log -1 --format=%s`,
 			want: "two", after: state + `cat sub/.git deps/l/.git .gitmodules; git -C sub config -l --local; git -C deps/l config -l --local; git -C sub status -sb; git -C deps/l status -sb`,
 		},
 		{
-			name: "Worktree", setup: repoCopy,
+			name: "Worktree", each: EachGuarded, setup: repoCopy,
 			run: `git worktree add -q -b wt wt; git -C wt status; echo w >wt/w; git -C wt add w; git -C wt commit -qm w; cat .git/worktrees/wt/commondir; git worktree lock wt; git worktree unlock wt
 git worktree add -q --detach d/e; git worktree remove d/e; git worktree prune; git worktree list --porcelain; git branch -D nothing 2>/dev/null || git -C wt switch -q -c more`,
 			want: "../..", after: state + `git -C wt status -sb; cat .git/worktrees/wt/commondir; git worktree list`,
 		},
 		{
-			name: "StashRebaseGc", setup: repoCopy,
+			name: "StashRebaseGc", each: EachGuarded, setup: repoCopy,
 			run: `git switch -q -c side; echo s >s; git add s; git commit -qm s; git switch -q main; echo m >m; git add m; git commit -qm m; echo dirty >>f; git stash push -q; git rebase -q side; git stash pop
 git stash -q; git gc -q --prune=now; git config gc.auto 0; git maintenance run --quiet; git log --format=%s`,
 			want: "m\ns\ntwo", after: state,
@@ -59,7 +59,7 @@ git stash -q; git gc -q --prune=now; git config gc.auto 0; git maintenance run -
 // F3: names that run code outside later are ordinary work: written, and told
 // when the run fails.
 func TestF3_WatchedNamesAreTold(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		const write = `echo x >.envrc; echo '{}' >package.json; mkdir -p d; echo y >d/Makefile; echo z >plain; cat .envrc package.json d/Makefile; exit `
 		const told = "bawn: wrote 3 names that run code outside later: .envrc, package.json, d/Makefile\n"
@@ -87,7 +87,7 @@ func TestF3_WatchedNamesAreTold(t *testing.T) {
 // F11: kill -9 of bawn while the guard carries out calls leaves no process,
 // and no name but what git itself leaves.
 func TestF11_KilledGuard(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		t.Parallel()
 		b := gitBox(t, l, smallRepo)
 		const list = `find .. -not -path '*/.git/config.lock' -not -path '../state*' | sort; cat .git/HEAD`
@@ -111,7 +111,7 @@ func TestF11_KilledGuard(t *testing.T) {
 // What the command was refused last, or wrote last, is told although it ends
 // at once.
 func TestF2_LastNameIsTold(t *testing.T) {
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		for range 15 {
 			r := b.Run(t, "touch", ".envrc", ".codex")
@@ -129,7 +129,7 @@ func TestF2_LastNameIsTold(t *testing.T) {
 // way out works.
 func TestF2_RefusedFormsOfGit(t *testing.T) {
 	t.Parallel()
-	EachLauncher(t, func(t *testing.T, l string) {
+	EachGuarded(t, func(t *testing.T, l string) {
 		b := gitBox(t, l, smallRepo+"git init -q s; git -C s commit -q --allow-empty -m s; git add s 2>/dev/null; git config -f .gitmodules submodule.s.path s; git config -f .gitmodules submodule.s.url ./s")
 		for _, refused := range []struct{ run, told, left string }{
 			{`git init -q --separate-git-dir "$PWD/sep" w`, "git pointer file", "w/.git"},

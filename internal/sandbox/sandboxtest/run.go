@@ -72,8 +72,7 @@ const Limit = 5 * time.Minute
 // Run runs `bawn run FLAGS -- args` in the workspace.
 func (b *Box) Run(t *testing.T, args ...string) Result {
 	t.Helper()
-	flags := []string{"run", "--launcher", b.Launcher}
-	return b.Bawn(t, append(append(append(flags, b.Flags...), "--"), args...)...)
+	return b.exec(t, append(append(append(b.running(), b.Flags...), "--"), args...)...)
 }
 
 // Sh runs a shell text in the sandbox.
@@ -85,9 +84,14 @@ func (b *Box) Sh(t *testing.T, text string) Result {
 // Bawn runs the program with these arguments.
 func (b *Box) Bawn(t *testing.T, args ...string) Result {
 	t.Helper()
+	return b.exec(t, append([]string{binary}, args...)...)
+}
+
+func (b *Box) exec(t *testing.T, args ...string) Result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out, errb bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Workspace, &out, &errb
 	cmd.Env = b.Environ()
@@ -96,9 +100,9 @@ func (b *Box) Bawn(t *testing.T, args ...string) Result {
 	var ee *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("bawn %q hung\nstdout: %s\nstderr: %s", args, out.String(), errb.String())
+		t.Fatalf("%q hung\nstdout: %s\nstderr: %s", args, out.String(), errb.String())
 	case err != nil && !errors.As(err, &ee):
-		t.Fatalf("bawn %q: %v", args, err)
+		t.Fatalf("%q: %v", args, err)
 	}
 	return Result{cmd.ProcessState.ExitCode(), out.String(), errb.String()}
 }

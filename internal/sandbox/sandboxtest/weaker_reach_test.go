@@ -173,9 +173,6 @@ func TestWeaker_NotCovered(t *testing.T) {
 			{"modes and dates of your files can be changed", "chmod 640 ~/.ssh/key && touch -d 2001-02-03 ~/visible"},
 			{"command lines can be seen", fmt.Sprintf("grep -q %s /proc/%d/cmdline", mark, pid)},
 			{"those without privileges slowed down", fmt.Sprintf("renice -n 7 -p %d", pid)},
-			{".git/config", "echo '[x]' >>.git/config"},
-			{".git/hooks", "echo x >.git/hooks/pre-commit"},
-			{".bawn", "echo '#' >.bawn/config.toml"},
 			{"no network (not even loopback)", "! bash -c ': >/dev/tcp/127.0.0.1/1' 2>e && grep -qi 'permission denied' e"},
 			{"no sockets", "! python3 -c 'import socket;socket.socket(socket.AF_UNIX)' 2>e && grep -q PermissionError e"},
 			{"no /tmp", "! ls /tmp 2>/dev/null && ! (echo >/tmp/bawn-x) 2>/dev/null"},
@@ -185,6 +182,19 @@ func TestWeaker_NotCovered(t *testing.T) {
 				t.Errorf("%q is not said in:\n%s", c.says, notice)
 			}
 			m.sh(t, b, c.text).OK(t)
+		}
+		// Protected names, without the guard, and not with it.
+		const protected = "protected names in the workspace"
+		if strings.Contains(notice, protected) {
+			t.Errorf("%q is said with the guard:\n%s", protected, notice)
+		}
+		for _, text := range []string{"echo '[x]' >>.git/config", "echo x >.git/hooks/pre-commit", "echo '#' >.bawn/config.toml"} {
+			b.Flags = nil
+			wantRefused(t, text, m.sh(t, b, text))
+			b.Flags = byMounts
+			if r := m.sh(t, b, text).OK(t); !strings.Contains(r.Stderr, protected) {
+				t.Errorf("%q is not said without the guard:\n%s", protected, r.Stderr)
+			}
 		}
 		if st, err := os.Stat(b.Home + "/.ssh/key"); err != nil || st.Mode().Perm() != 0o640 {
 			t.Errorf("chmod: %v %v", st, err)
@@ -201,8 +211,8 @@ func TestWeaker_NotCovered(t *testing.T) {
 	})
 }
 
-// The last sentence: with both of bawn's processes killed the command goes
-// on, and is confined as before.
+// The last sentence: with bawn's processes killed the command goes on, and is
+// confined as before. With the guard there is one more (TestF2_WeakerGuardEnds).
 func TestWeaker_NotCoveredKilled(t *testing.T) {
 	m := setupNoNamespaces()[2]
 	b, mark := weakerBox(t), weakerMark()
@@ -212,6 +222,7 @@ func TestWeaker_NotCoveredKilled(t *testing.T) {
 	}
 	temp := Dir(t)
 	b.Env = append(b.Env, "TMPDIR="+temp)
+	b.Flags = byMounts
 	w := weakerTo(t, m, b, b.Home+"/log", `echo $PPID >stage; read -r go <fifo; echo x >../out; cat ~/.ssh/key >copy; echo >after; : `+mark)
 	w.ready(t)
 	weakerUntil(t, "the stage is known", func() bool { s, _ := os.ReadFile(b.Workspace + "/stage"); return len(s) > 1 })

@@ -21,8 +21,8 @@ type workRun struct {
 // startWork runs `bawn run FLAGS -- args` and returns at once.
 func (b *Box) startWork(t *testing.T, args ...string) *workRun {
 	t.Helper()
-	flags := append([]string{"run", "--launcher", b.Launcher}, b.Flags...)
-	cmd := exec.CommandContext(t.Context(), binary, append(append(flags, "--"), args...)...)
+	words := append(append(append(b.running(), b.Flags...), "--"), args...)
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
 	// A pipe of the test's own: Wait must not close it before it is read.
 	r, w, err := os.Pipe()

@@ -30,6 +30,8 @@ type job struct {
 	// heavy work runs under one launcher only: the default one as the user,
 	// bubblewrap as root.
 	heavy bool
+	// each is where it runs; by default EachLauncher.
+	each func(t *testing.T, f func(t *testing.T, launcher string))
 }
 
 // gitEnv makes commits the same everywhere.
@@ -98,7 +100,11 @@ func (j job) test(t *testing.T) {
 			t.Fatalf("without bawn: exit %d, want %d and %q\nstdout: %s\nstderr: %s", outside.Code, j.code, j.want, outside.Stdout, outside.Stderr)
 		}
 		left := masked(Host(t, b, j.after).OK(t), root)
-		EachLauncher(t, func(t *testing.T, l string) {
+		each := j.each
+		if each == nil {
+			each = EachLauncher
+		}
+		each(t, func(t *testing.T, l string) {
 			if j.heavy && (l == "bwrap") != (os.Getuid() == 0) {
 				return
 			}

@@ -152,12 +152,25 @@ func parseStatus(text []byte, err error) status {
 }
 
 // adoptUmask gives this thread the caller's umask, since only the kernel knows
-// where a default ACL takes its place. The thread shares it with no other.
+// where a default ACL takes its place. The thread shares it with no other, or
+// has it for as long as masked runs.
 func (w *worker) adoptUmask() {
 	if u := w.status().umask; u != w.umask {
-		unix.Umask(u)
+		if !w.commonFS {
+			unix.Umask(u)
+		}
 		w.umask = u
 	}
+}
+
+// masked makes a name under the adopted umask. do must not wait for anybody.
+func (w *worker) masked(do func() error) error {
+	if w.commonFS {
+		w.umaskMu.Lock()
+		defer w.umaskMu.Unlock()
+		unix.Umask(w.umask)
+	}
+	return do()
 }
 
 // terminal opens the caller's controlling terminal: /dev/tty would be the

@@ -120,9 +120,9 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 	}
 	switch c.Op {
 	case Mkdir:
-		return errnoOf(unix.Mkdirat(dir, last, c.Mode))
+		return errnoOf(w.masked(func() error { return unix.Mkdirat(dir, last, c.Mode) }))
 	case Mknod:
-		return errnoOf(unix.Mknodat(dir, last, c.Mode, dev))
+		return errnoOf(w.masked(func() error { return unix.Mknodat(dir, last, c.Mode, dev) }))
 	}
 	return errnoOf(unix.Symlinkat(c.Link, dir, last))
 }

@@ -37,6 +37,8 @@ func (w *worker) check(c *Call) outcome {
 	switch {
 	case v.Decision == Allow:
 		w.watched(c, v)
+	case v.Decision == Refuse && v.Errno != 0:
+		return outcome{v, v.Errno}
 	case v.Decision == Vet && v.Vet != nil && regular && (c.Op == RenameTo || c.Op == Link):
 	case v.Decision == Fixed && (c.Op == Create || c.Op == Open):
 	case v.Decision == Held && (c.Op == Create || c.Op == Open):
@@ -96,10 +98,10 @@ func (w *worker) failed() {
 // maxLine bounds how far up a line is followed.
 const maxLine = 16
 
-// line reads who started whom. It is for people alone: a process may be
-// another by the time it is read.
+// line reads who started whom, up to what the guard started. It is for people
+// alone: a process may be another by the time it is read.
 func (w *worker) line(pid int) (out []Ancestor) {
-	for pid > 1 && len(out) < maxLine {
+	for pid > 1 && pid != w.self && len(out) < maxLine {
 		fd, err := unix.Openat(w.proc, strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			break

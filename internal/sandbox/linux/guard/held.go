@@ -77,8 +77,11 @@ func (h *held) close() {
 
 // createHeld makes the empty file and gives the caller its content to write.
 func (w *worker) createHeld(t *Target, flags int, mode uint32) (int, unix.Errno) {
-	pin, e := unix.Openat(t.Dir, t.Name, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, mode&0o777)
-	if e != nil {
+	pin := -1
+	if e := w.masked(func() (e error) {
+		pin, e = unix.Openat(t.Dir, t.Name, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, mode&0o777)
+		return e
+	}); e != nil {
 		return -1, errnoOf(e)
 	}
 	n := held{pin: pin, content: -1}

@@ -155,7 +155,11 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		return failed(err)
 	}
 	if flags&oTmpfile != 0 {
-		fd, e := unix.Openat(f.obj, ".", flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		fd := -1
+		e := w.masked(func() (err error) {
+			fd, err = unix.Openat(f.obj, ".", flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+			return err
+		})
 		return result{fd, flags, errnoOf(e)}
 	}
 	fd := -1
@@ -223,9 +227,10 @@ func (w *worker) create(f *found, flags int, mode uint32) result {
 	case Fixed:
 		fd, err = w.createFixed(&t, v.Verdict, flags, mode)
 	default:
-		var e error
-		fd, e = unix.Openat(f.dir, f.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
-		err = errnoOf(e)
+		err = errnoOf(w.masked(func() (e error) {
+			fd, e = unix.Openat(f.dir, f.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+			return e
+		}))
 	}
 	if err == unix.EEXIST && (flags&unix.O_EXCL == 0 || v.Decision == Allow) {
 		err = errAgain

@@ -99,12 +99,15 @@ const (
 	// that a tool on the host renames without looking. Open is allowed if the
 	// file is one made so in this run, and so is Rename.
 	Held
+	// Refuse ends the call with Verdict.Errno, any one, as the kernel does where
+	// a mount holds the name: it is told as the kernel's refusal is (Event.Failed).
+	Refuse
 )
 
 // Verdict is the answer to a Call.
 type Verdict struct {
 	Decision Decision
-	// Errno of a denial: EACCES, EPERM or EROFS. 0 is EACCES.
+	// Errno of a denial: EACCES, EPERM or EROFS. 0 is EACCES. Of a Refuse: any.
 	Errno unix.Errno
 	// Rule is the reason. An allowed call with a Rule is reported as watched.
 	Rule policy.Rule
@@ -151,7 +154,7 @@ type Event struct {
 	Reason  string // Vet's error text, or ""
 	// Failed: the kernel refused it, for whatever reason, and not the rules.
 	Failed bool
-	// Line is the process and those that started it, up to pid 1's child.
+	// Line is the process and those that started it, up to the guard's child.
 	Line []Ancestor
 }
 

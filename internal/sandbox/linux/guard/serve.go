@@ -46,6 +46,8 @@ type server struct {
 	names sync.RWMutex
 	turn  *Turn // the same between guards; taken after names
 
+	umaskMu sync.Mutex // the process's umask, where threads have none of their own; taken last
+
 	calls     atomic.Uint64 // received
 	receiving atomic.Int32  // workers that wait for a call, or are about to
 	ticking   atomic.Bool
@@ -127,7 +129,8 @@ func (s *server) end(err error) {
 type worker struct {
 	*server
 	capable            bool // has CAP_SYS_PTRACE
-	umask              int  // of this thread
+	umask              int  // of the caller, and of this thread unless commonFS
+	commonFS           bool // the process has one umask for all threads, see masked
 	req                notification
 	statusOf, statusFD int // see callerStatus
 	asked              asked
@@ -152,13 +155,17 @@ func (s *server) work() {
 	}
 }
 
-// confine gives the thread its own umask and folder, and no capability but
-// the one to read callers.
+// confine gives the thread its own umask, where that can be, and no capability
+// but the one to read callers.
 func (w *worker) confine() error {
 	if err := quiet(false); err != nil {
 		return err
 	}
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+	switch err := unix.Unshare(unix.CLONE_FS); err {
+	case nil:
+	case unix.EPERM: // a container's filter around the guard
+		w.commonFS = true
+	default:
 		return err
 	}
 	w.capable = hasCapability()

@@ -16,18 +16,22 @@ import (
 
 // serveGuard answers for the names that the command makes or changes. It runs
 // for as long as anything in the sandbox does; without it calls would fail, so
-// an end by an error ends the run.
-func serveGuard(listener, lock int, g sandbox.Guard) *teller {
+// an end by an error ends the run. mounts are what it holds in the place of
+// mounts, where there are none.
+func serveGuard(listener, lock int, g sandbox.Guard, mounts []rules.Mount) *teller {
 	t := &teller{told: map[string]bool{}}
 	streams := guard.Streams() // before this process lets go of them
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
 		r := rules.New(rules.Config{
 			Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-			Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
+			Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked, Mounts: mounts,
 		})
 		if g.Only.On {
 			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
+		}
+		if len(mounts) > 0 {
+			r = rules.Mounted(r, mounts)
 		}
 		if err := guard.Serve(listener, lock, streams, r, t.note); err != nil {
 			os.Exit(report(err))

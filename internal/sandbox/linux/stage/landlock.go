@@ -86,15 +86,34 @@ func restrictSelf(ruleset int) error {
 	return nil
 }
 
-// ScopeSignals keeps the signals of the calling thread, and of all that it
-// starts, among themselves; nothing else is confined. The stage of the weaker
-// mode is started from such a thread: kill(-1) then means exactly what it and
-// the command started, in one step that no fork can outrun.
-func ScopeSignals() error {
-	ruleset, err := createRuleset(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
+// nest puts the calling thread, and what it starts, one domain below its own.
+// All that it may do to files stays the same. But it can no longer look into
+// what stays in the domain above, nor, from LandlockSignal on, signal it.
+func nest(abi int) error {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER}
+	if abi >= LandlockSignal {
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	ruleset, err := createRuleset(attr)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(ruleset)
+	// Every domain refuses moves between folders unless it allows them, one that
+	// only keeps signals inside too.
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = addRule(ruleset, root, unix.LANDLOCK_ACCESS_FS_REFER)
+		_ = unix.Close(root)
+	}
+	if err != nil {
+		return fmt.Errorf("make Landlock rules: %w", err)
+	}
 	return restrictSelf(ruleset)
 }
+
+// ScopeSignals keeps the signals of the calling thread, and of all that it
+// starts, among themselves; nothing else is confined. The stage of the weaker
+// mode is started from such a thread: kill(-1) then means exactly what it and
+// the command started, in one step that no fork can outrun.
+func ScopeSignals() error { return nest(LandlockSignal) }

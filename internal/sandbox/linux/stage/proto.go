@@ -22,6 +22,8 @@ const (
 	// Kept only: mounts of the session's temp, for /tmp and /var/tmp.
 	TempFD    = 5
 	VarTempFD = 6
+
+	SlaveFD = 5 // Guarding only: the command's terminal, if it gets one
 )
 
 // EnvMark is the variable that makes a start a stage's; its value is a Mark.
@@ -31,6 +33,10 @@ const (
 	Bwrap   = "bwrap"
 	Keeper  = "keeper" // no stage: what the commands of a session share
 	Kept    = "kept"   // a stage that the keeper started ahead
+
+	// Guarding is no stage of the supervisor's: the name guard that the stage of
+	// the weaker mode starts, which starts the command.
+	Guarding = "guard"
 )
 
 // Mark tells the stage how it was started.

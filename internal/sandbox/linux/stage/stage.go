@@ -34,6 +34,8 @@ func init() {
 	switch mark.Launcher {
 	case Landlock:
 		os.Exit(runWeaker())
+	case Guarding:
+		os.Exit(runGuard())
 	case Keeper:
 		os.Exit(runKeeper(mark))
 	}
@@ -156,7 +158,7 @@ func run(mark Mark) int {
 	for _, sig := range pending {
 		deliver(pid, sig)
 	}
-	go control(pid)
+	go control(pid, func() {})
 	return reap(pid, func() {
 		endRest()
 		names.end()
@@ -358,14 +360,16 @@ func endRest() {
 	}
 }
 
-// control delivers the supervisor's signals; when it is gone, all ends.
-func control(pid int) {
+// control delivers the supervisor's signals; when it is gone, all ends, after
+// what gone does about it.
+func control(pid int, gone func()) {
 	buf := make([]byte, 16)
 	for {
 		n, err := unix.Read(ControlFD, buf)
 		switch {
 		case err == unix.EINTR:
 		case err != nil || n == 0:
+			gone()
 			os.Exit(125)
 		case n == 2 && buf[0] == MsgSignal:
 			deliver(pid, syscall.Signal(buf[1]))

@@ -29,7 +29,7 @@ func start(spec sandbox.Spec, lock int, tty *terminal) (pid int, t *teller, err 
 		if err != nil {
 			return 0, nil, err
 		}
-		t = serveGuard(listener, lock, spec.Guard)
+		t = serveGuard(listener, lock, spec.Guard, nil)
 	}
 	pid, err = spawn(spec, tty)
 	return pid, t, err

@@ -41,7 +41,7 @@ func launched(launcher string) bool {
 	switch launcher {
 	case Native, Bwrap, Keeper, Kept:
 		return pid == 1 && peer.Pid == 0
-	case Landlock:
+	case Landlock, Guarding:
 		return pid != 1 && peer.Pid > 0 && peer.Pid == int32(syscall.Getppid()) && int(peer.Uid) == syscall.Getuid()
 	}
 	return false
@@ -66,7 +66,7 @@ func runWeaker() int {
 	if err := sealDescriptors(SpecFD); err != nil {
 		return report(err)
 	}
-	spec, _, err := readSpec(false)
+	spec, with, err := readSpec(false)
 	if err != nil {
 		return report(err)
 	}
@@ -92,10 +92,14 @@ func runWeaker() int {
 	if err != nil {
 		return report(fmt.Errorf("release standard streams: %w", err))
 	}
+	if spec.Guard.On {
+		return w.runGuarded(spec, with.lock, tty, null, abi)
+	}
 	pid, err := startWeaker(spec, tty, abi)
 	if err != nil {
 		return report(err)
 	}
+	ignoreStops()
 	pending := tty.close()
 	if err := releaseStreams(null); err != nil {
 		return report(err)
@@ -127,6 +131,16 @@ func ignoreEnds() error {
 	return nil
 }
 
+// ignoreStops keeps this process running when the command makes its group the
+// terminal's foreground one and a stop is typed. It comes after the command
+// was started, which would inherit it.
+func ignoreStops() {
+	ignore := [8]uintptr{1}
+	for _, s := range []unix.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+	}
+}
+
 func privateTemp(mounts []sandbox.Mount) string {
 	for _, m := range mounts {
 		if m.Op == sandbox.OpTmpfs && m.Source != "" {
@@ -145,6 +159,9 @@ func startWeaker(spec sandbox.Spec, tty *terminal, abi int) (pid int, err error)
 		defer close(done)
 		runtime.LockOSThread()
 		if err = confineWeaker(spec, tty, abi); err == nil {
+			err = filterWeaker()
+		}
+		if err == nil {
 			pid, err = spawn(spec, tty)
 		}
 	}()
@@ -152,6 +169,8 @@ func startWeaker(spec sandbox.Spec, tty *terminal, abi int) (pid int, err error)
 	return pid, err
 }
 
+// confineWeaker gives the calling thread the command's domain, and takes its
+// privileges.
 func confineWeaker(spec sandbox.Spec, tty *terminal, abi int) error {
 	if _, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 {
 		// Where a container's filter refuses the call, the command has no use
@@ -172,6 +191,11 @@ func confineWeaker(spec sandbox.Spec, tty *terminal, abi int) error {
 	if err := allowStreams(ruleset, attr.Handled_access_fs); err != nil {
 		return err
 	}
+	if spec.Guard.On {
+		if err := allowSelf(ruleset, attr.Handled_access_fs); err != nil {
+			return err
+		}
+	}
 	if tty != nil {
 		name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(tty.slave))
 		if err == nil {
@@ -184,9 +208,11 @@ func confineWeaker(spec sandbox.Spec, tty *terminal, abi int) error {
 	if err := dropPrivileges(); err != nil {
 		return err
 	}
-	if err := restrictSelf(ruleset); err != nil {
-		return err
-	}
+	return restrictSelf(ruleset)
+}
+
+// filterWeaker loads the command's system call filters.
+func filterWeaker() error {
 	for _, f := range []string{filter.Base(), filter.NoInet(), noIPC()} {
 		if err := loadFilter(f); err != nil {
 			return err

@@ -236,6 +236,19 @@ func allowDevice(ruleset int, path string, handled uint64) error {
 	return nil
 }
 
+// allowSelf lets this program be started again, as the name guard.
+func allowSelf(ruleset int, handled uint64) error {
+	fd, err := unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = addRule(ruleset, fd, (unix.LANDLOCK_ACCESS_FS_EXECUTE|unix.LANDLOCK_ACCESS_FS_READ_FILE)&handled)
+		_ = unix.Close(fd)
+	}
+	if err != nil {
+		return fmt.Errorf("allow the name guard: %w", err)
+	}
+	return nil
+}
+
 // allowStreams lets the command open its own streams again by name
 // (/dev/stdout, /dev/stderr), in no more than the way they are open.
 func allowStreams(ruleset int, handled uint64) error {

@@ -282,7 +282,7 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
 				// What is in it came unguarded. Between mounts the kernel
 				// refuses, and mv copies.
-				if sameMount(o.Dir, t.Dir) {
+				if r.together(o, t) {
 					return deny(LiftLayout, "folder from an unguarded place"), true
 				}
 			} else if from := look(o); from.part(o.Name) || from.blind {

@@ -45,6 +45,9 @@ type Config struct {
 	Linked []string
 	// Unprotected are places in which no other name is protected.
 	Unprotected []string
+	// Mounts are the places that are mount points elsewhere and are none here
+	// (Mounted). Empty where there are mounts.
+	Mounts []Mount
 }
 
 // The ids of git's control files, for Config.Lifted.
@@ -62,6 +65,7 @@ func New(c Config) guard.Rules {
 	for _, id := range c.Lifted {
 		r.lifted[id] = true
 	}
+	r.mounts = newPlaces(c.Mounts)
 	r.places = append(r.places, c.Roots...)
 	if c.Home != "" {
 		r.places = append(r.places, c.Home)
@@ -85,6 +89,7 @@ type rules struct {
 	Config
 	lifted map[string]bool
 	places []string // at whose root names are protected
+	mounts places
 
 	protected, watches map[string][]*policy.Name // by their first element
 

@@ -266,7 +266,24 @@ func TestN9_WithoutEgress(t *testing.T) {
 	room(t)
 	behindProxy(t)
 	sandboxtest.Write(t, filepath.Join(os.Getenv("HOME"), ".config/bawn/config.toml"), "[sandbox.proxy]\nenabled = false\n")
-	off := newTestSession(t, &runFlags{})
+	var told []string
+	off, err := new(runFlags).newSession(func(line string) { told = append(told, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := off.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "no network: the settings switch the network off (") || !strings.Contains(told[0], "config.toml:2") {
+			t.Errorf("told %q", told)
+		}
+	})
+	for _, tier := range []policy.Tier{policy.Open, policy.Guarded} { // once
+		if _, err := off.SetTier(tier); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if st := off.State(); !strings.Contains(st.NoNetwork, "config.toml:2") {
 		t.Errorf("%q", st.NoNetwork)
 	}

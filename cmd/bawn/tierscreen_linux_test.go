@@ -135,7 +135,7 @@ func TestT5_ConfigGeneralOnTheScreen(t *testing.T) {
 	types(t, term, "\r")
 	shows(t, term, "is fixed for this session")
 	types(t, term, "j\r")
-	shows(t, term, "Tier        workspace-write", "Writable    "+b.Workspace+"  (the workspace)", "space more")
+	shows(t, term, "Tier        workspace-write", "Writable    "+b.Workspace+"\n             (the workspace)", "space more")
 	types(t, term, "G")
 	shows(t, term, "/tmp  (the host's temp folder)", "others are refused", "without the name")
 	if text := term.Text(); strings.Contains(text, "private temp") || strings.Contains(text, "space more") {
@@ -161,7 +161,9 @@ func TestT6_FreshCloneOnTheScreen(t *testing.T) {
 			if f.name == "plain" {
 				c.key += "\r"
 			}
-			says(t, term, c.key, func(text string) bool { return f.name == "plain" && atPrompt(text) || !strings.Contains(text, "Fresh clone") })
+			says(t, term, c.key, func(text string) bool {
+				return f.name == "plain" && atPrompt(text) || !strings.Contains(text, "Fresh clone")
+			})
 			idle(t, term)
 			types(t, term, "echo in-$BAWN_TIER\r")
 			shows(t, term, "\nin-"+c.tier+"\n")

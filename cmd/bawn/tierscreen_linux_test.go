@@ -135,7 +135,10 @@ func TestT5_ConfigGeneralOnTheScreen(t *testing.T) {
 	types(t, term, "\r")
 	shows(t, term, "is fixed for this session")
 	types(t, term, "j\r")
-	shows(t, term, "Tier        workspace-write", "Writable    "+b.Workspace+"\n             (the workspace)", "space more")
+	shows(t, term, "Tier        workspace-write", "Writable    ", "(the workspace)", "space more")
+	if text := term.Text(); strings.Index(text, "(the workspace)") > strings.Index(text, " cache is writable") {
+		t.Errorf("the workspace is not first:\n%s", text)
+	}
 	types(t, term, "G")
 	shows(t, term, "/tmp  (the host's temp folder)", "others are refused", "without the name")
 	if text := term.Text(); strings.Contains(text, "private temp") || strings.Contains(text, "space more") {

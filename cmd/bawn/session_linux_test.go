@@ -443,3 +443,49 @@ func TestSessionIsLogged(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A139: a yes in a session is about what was shown, in the tiers that have a
+// network, and ends with the session.
+func TestA139_AnswersOfASession(t *testing.T) {
+	room(t)
+	behindProxy(t)
+	s := newTestSession(t, &runFlags{})
+	// get says what a request brought; asked is whether it must be a question, which
+	// gets the answer.
+	get := func(s *session.Session, host string, answer approval.Scope, asked bool) string {
+		t.Helper()
+		id := started(t, s, strings.Replace(fetch, "new.test", host, 1))
+		over := func(st session.State) bool { return !find(st, id).Ended.IsZero() }
+		st := until(t, s, host, func(st session.State) bool { return len(st.Questions) > 0 || over(st) })
+		if (len(st.Questions) > 0) != asked {
+			t.Fatalf("%s: %d questions", host, len(st.Questions))
+		}
+		if asked {
+			s.Answer(st.Questions[0].ID, answer)
+		}
+		_, out := ended(t, s, id)
+		return out
+	}
+	want := func(got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	want(get(s, "new.test", approval.Once, true), "hello")
+	want(get(s, "new.test", approval.Session, true), "hello")
+	want(get(s, "new.test", approval.No, false), "hello")
+	if _, err := s.SetTier(policy.Airlock); err != nil {
+		t.Fatal(err)
+	}
+	if out := get(s, "new.test", approval.No, false); strings.Contains(out, "hello") {
+		t.Errorf("in airlock: %q", out)
+	}
+	if _, err := s.SetTier(policy.Guarded); err != nil {
+		t.Fatal(err)
+	}
+	want(get(s, "new.test", approval.No, false), "hello")
+	want(get(s, "new.test:81", approval.No, true), "403")
+	want(get(s, "sub.new.test", approval.No, true), "403")
+	want(get(newTestSession(t, &runFlags{}), "new.test", approval.No, true), "403")
+}

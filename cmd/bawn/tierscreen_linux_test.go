@@ -271,3 +271,41 @@ func TestT9_LooksOfTheScreen(t *testing.T) {
 		leaves(t, term, cmd)
 	}
 }
+
+// T2: /sandbox shows the tiers with what each does, and switches the session.
+func TestT2_SandboxPageOnTheScreen(t *testing.T) {
+	b := room(t)
+	term, cmd := sessionOn(t, b)
+	types(t, term, "/sandbox\r")
+	shows(t, term, "open\n", "no sandbox: your own permissions decide", "guarded  (now)", "airlock\n", "has no network")
+	types(t, term, "j\r")
+	shows(t, term, "airlock  (now)", "Sandbox: airlock (new commands)")
+	types(t, term, "\x1b")
+	idle(t, term)
+	types(t, term, "echo in-$BAWN_TIER\r")
+	shows(t, term, "\nin-airlock\n")
+	leaves(t, term, cmd)
+}
+
+// T3, C1: under an agent that has the screen the key switches what the agent
+// starts from then on, in every permission mode; the agent itself keeps its tier.
+func TestT3_C1_SwitchUnderAnAgent(t *testing.T) {
+	b := room(t)
+	userSettings(t, b, "[permissions]\nmode = 'bypass'\n")
+	probe := `"$0" run -c 'touch ~/planted 2>/dev/null || echo "$BAWN_TIER held"'`
+	term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", "echo ready; read x; "+probe+`; read x; `+probe+`; echo "I am $BAWN_TIER"; read x`, sandboxtest.Binary())
+	shows(t, term, "ready", " guarded ")
+	types(t, term, "\r")
+	shows(t, term, "\nguarded held")
+	types(t, term, "\x1bs")
+	shows(t, term, " airlock ", "Sandbox: airlock (new commands)")
+	types(t, term, "\r")
+	shows(t, term, "\nairlock held", "I am guarded")
+	types(t, term, "\r")
+	if code := quits(t, cmd); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(b.Home, "planted")); err == nil {
+		t.Error("it wrote into the home folder")
+	}
+}

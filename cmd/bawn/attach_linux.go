@@ -26,8 +26,6 @@ func (f *runFlags) ownPolicy() string {
 		return "--publish"
 	case f.allowWeaker:
 		return "--allow-weaker"
-	case f.noEgress:
-		return "--no-egress"
 	case f.stage:
 		return "--stage"
 	case f.noPrompt:
@@ -137,7 +135,7 @@ func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (
 	if stdio, err = session.Streams(stdio, tty, true); err != nil {
 		return fail(err), true
 	}
-	r := attach.Request{Command: f.command, Dir: dir, Env: commandEnv(f), TTY: tty, Tier: f.tier()}
+	r := attach.Request{Command: f.command, Dir: dir, Env: commandEnv(f), TTY: tty, Tier: f.tier(), NoEgress: f.noEgress}
 	var p *attach.Process
 	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
 		p, err = dial(r, stdio)

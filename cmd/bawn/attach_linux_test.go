@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,44 @@ func TestAttachedRun(t *testing.T) {
 	}
 	if r := run(t, b, "-c", "echo $BAWN_TIER"); r.Stdout != "guarded\n" {
 		t.Errorf("bawn run means guarded: %+v", r)
+	}
+}
+
+// N9: bawn watch, and whatever is started with --no-egress, runs in the tier of
+// the session beside it, without its network.
+func TestN9_WatchBesideASession(t *testing.T) {
+	behindProxy(t)
+	b, s := opened(t)
+	if err := s.AllowHost("new.test", approval.Session); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]string{"--no-egress": "in-guarded 403\n", "-q": "in-guarded hello\n"} {
+		n := tasks(s)
+		if r := run(t, b, flag, "-c", `echo in-$BAWN_TIER $(`+fetch+` 2>&1 | grep -o '403\|hello')`); r.Stdout != want || tasks(s) != n+1 {
+			t.Errorf("%s: %+v, %d commands", flag, r, tasks(s)-n)
+		}
+	}
+	if _, err := s.SetTier(policy.Airlock); err != nil {
+		t.Fatal(err)
+	}
+	n := tasks(s)
+	cmd := exec.Command(sandboxtest.Binary(), "watch", "-c", `echo in-$BAWN_TIER`)
+	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "in-airlock\n" || tasks(s) != n+1 {
+		t.Errorf("%q, %v, %d commands", line, err, tasks(s)-n)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := quits(t, cmd); code != 143 {
+		t.Errorf("exit %d", code)
 	}
 }
 

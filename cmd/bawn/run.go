@@ -41,6 +41,7 @@ type runFlags struct {
 	unattended  bool                         // of a session: there is nobody to ask
 	present     func() bool                  // of a session: somebody can be asked now; nil is always
 	plain       bool                         // of a session: lines of text
+	enforced    string                       // of a session, once it is opened: how commands are held
 	session     string                       // the id of one, "none", or "" for the newest of the folder
 	command     session.Command              // as it was given
 	keys        func(action string) []string // of a session, once it is opened

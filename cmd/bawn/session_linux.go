@@ -45,6 +45,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		notice(line)
 	}
 	guard := canGuard(f, s)
+	f.enforced = enforcedBy(launcher, guard)
 	way, err := f.egress(s)
 	if err != nil {
 		return nil, err
@@ -145,6 +146,18 @@ func (f *runFlags) openSession(notice func(string)) (s *session.Session, end fun
 	}
 	// The session first: the sockets of its commands are in the door's folder.
 	return s, func() error { return errors.Join(s.Close(), door.Close()) }, nil
+}
+
+// enforcedBy says how a sandboxed command is held.
+func enforcedBy(l linux.Launcher, guard bool) string {
+	how := "namespaces, mounts, a system call filter and the name guard"
+	if !guard {
+		how = "namespaces, mounts and a system call filter, without the name guard: protected names that do not exist yet are not held"
+	}
+	if l == linux.Bwrap {
+		how = "bubblewrap: " + how
+	}
+	return how
 }
 
 // newKeeper is what starts the keeper, where the launcher has one.

@@ -266,7 +266,24 @@ func TestN9_WithoutEgress(t *testing.T) {
 	room(t)
 	behindProxy(t)
 	sandboxtest.Write(t, filepath.Join(os.Getenv("HOME"), ".config/bawn/config.toml"), "[sandbox.proxy]\nenabled = false\n")
-	off := newTestSession(t, &runFlags{})
+	var told []string
+	off, err := new(runFlags).newSession(func(line string) { told = append(told, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := off.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "no network: the settings switch the network off (") || !strings.Contains(told[0], "config.toml:2") {
+			t.Errorf("told %q", told)
+		}
+	})
+	for _, tier := range []policy.Tier{policy.Open, policy.Guarded} { // once
+		if _, err := off.SetTier(tier); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if st := off.State(); !strings.Contains(st.NoNetwork, "config.toml:2") {
 		t.Errorf("%q", st.NoNetwork)
 	}
@@ -425,4 +442,50 @@ func TestSessionIsLogged(t *testing.T) {
 	if r := b.Bawn(t, "log", "verify"); r.Code != 0 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A139: a yes in a session is about what was shown, in the tiers that have a
+// network, and ends with the session.
+func TestA139_AnswersOfASession(t *testing.T) {
+	room(t)
+	behindProxy(t)
+	s := newTestSession(t, &runFlags{})
+	// get says what a request brought; asked is whether it must be a question, which
+	// gets the answer.
+	get := func(s *session.Session, host string, answer approval.Scope, asked bool) string {
+		t.Helper()
+		id := started(t, s, strings.Replace(fetch, "new.test", host, 1))
+		over := func(st session.State) bool { return !find(st, id).Ended.IsZero() }
+		st := until(t, s, host, func(st session.State) bool { return len(st.Questions) > 0 || over(st) })
+		if (len(st.Questions) > 0) != asked {
+			t.Fatalf("%s: %d questions", host, len(st.Questions))
+		}
+		if asked {
+			s.Answer(st.Questions[0].ID, answer)
+		}
+		_, out := ended(t, s, id)
+		return out
+	}
+	want := func(got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	want(get(s, "new.test", approval.Once, true), "hello")
+	want(get(s, "new.test", approval.Session, true), "hello")
+	want(get(s, "new.test", approval.No, false), "hello")
+	if _, err := s.SetTier(policy.Airlock); err != nil {
+		t.Fatal(err)
+	}
+	if out := get(s, "new.test", approval.No, false); strings.Contains(out, "hello") {
+		t.Errorf("in airlock: %q", out)
+	}
+	if _, err := s.SetTier(policy.Guarded); err != nil {
+		t.Fatal(err)
+	}
+	want(get(s, "new.test", approval.No, false), "hello")
+	want(get(s, "new.test:81", approval.No, true), "403")
+	want(get(s, "sub.new.test", approval.No, true), "403")
+	want(get(newTestSession(t, &runFlags{}), "new.test", approval.No, true), "403")
 }

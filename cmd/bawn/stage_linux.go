@@ -118,13 +118,14 @@ func (s *stagedRun) end(f *runFlags, code int) {
 	if s == nil {
 		return
 	}
-	left, lines := endStaged(s.run, code, f.log, (*staged.Run).Retire)
+	left, lines, wrong := endStaged(s.run, code, f.log, (*staged.Run).Retire)
 	if left {
 		f.staged = s.run.ID
 	}
-	if !f.quiet || !left { // what went wrong is always said
-		sayLines(lines)
+	if f.quiet {
+		lines = nil
 	}
+	sayLines(append(wrong, lines...)) // what went wrong is always said
 }
 
 // sayLines prints notices; one that belongs to the line before is set in.
@@ -139,31 +140,32 @@ func sayLines(lines []string) {
 }
 
 // endStaged notes the end of a run. left says that something is staged; then
-// the lines are what, how to go on, and what cannot be kept, else what went
-// wrong. A run that changed nothing leaves nothing: it is gone by empty. The
-// caller closes it.
-func endStaged(run *staged.Run, code int, log *recorder, empty func(*staged.Run) error) (left bool, lines []string) {
+// the lines are what, how to go on, and what cannot be kept. wrong is what went
+// wrong, for the person who is at the terminal now. A run that changed nothing
+// leaves nothing: it is gone by empty. The caller closes it.
+func endStaged(run *staged.Run, code int, log *recorder, empty func(*staged.Run) error) (left bool, lines, wrong []string) {
 	id := run.ID
 	say := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
+	failed := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
 	scan, err := run.Scan()
 	if err == nil && len(scan.Changes)+len(scan.Left) == 0 {
 		if err := empty(run); err != nil {
-			say("staged run %s changed nothing, but cannot be removed: %v", id, err)
+			failed("staged run %s changed nothing, but cannot be removed: %v", id, err)
 		}
-		return false, lines
+		return false, nil, wrong
 	}
 	if err := run.End(code); err != nil {
-		warn("the end of the staged run could not be noted: %v", err)
+		failed("the end of the staged run could not be noted: %v", err)
 	}
 	if err != nil {
-		say("what the run wrote is staged as %s, but cannot be read: %v", id, err)
-		return false, lines
+		failed("what the run wrote is staged as %s, but cannot be read: %v", id, err)
+		return false, nil, wrong
 	}
 	what := summary(scan.Changes)
 	_ = log.add(audit.Record{Kind: audit.Staged, Dir: run.Workspace, Target: what})
 	say("staged as %s: %s; the workspace is as it was", id[:8], what)
 	say("  bawn keep --diff %[1]s    bawn keep %[1]s    bawn discard %[1]s", id[:8])
-	return true, append(lines, leftLines(run, scan.Left)...)
+	return true, append(lines, leftLines(run, scan.Left)...), wrong
 }
 
 // summary counts changes by their kinds.

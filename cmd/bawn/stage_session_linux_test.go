@@ -304,3 +304,33 @@ func TestStage_Wrap(t *testing.T) {
 		has(t, work, "mine\ntheirs\n")
 	}
 }
+
+// What goes wrong at the end of a layer is told as all else of a session is.
+func TestStage_SessionEndThatFails(t *testing.T) {
+	b := stagingRoom(t)
+	var told []string
+	s, err := new(runFlags).newSession(func(line string) { told = append(told, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Stage(true); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, s, started(t, s, "echo one > one"))
+	dirs, err := filepath.Glob(filepath.Join(trustState(), "staged", "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("%q, %v", dirs, err)
+	}
+	if err := os.MkdirAll(filepath.Join(dirs[0], "run.json.new"), 0o700); err != nil { // where its end is written
+		t.Fatal(err)
+	}
+	told = nil
+	if err := s.Stage(false); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(told, "\n"); !strings.HasPrefix(text, "the end of the staged run could not be noted: ") || !strings.Contains(text, "\nstaged as ") {
+		t.Errorf("%q", told)
+	}
+	has(t, filepath.Join(b.Workspace, "one"), "")
+}

@@ -138,6 +138,6 @@ func (l *sessionLayer) End() []string {
 		return nil
 	}
 	defer run.Close()
-	_, lines := endStaged(run, 0, l.log, (*staged.Run).Discard)
-	return lines
+	_, lines, wrong := endStaged(run, 0, l.log, (*staged.Run).Discard)
+	return append(wrong, lines...)
 }

@@ -70,13 +70,16 @@ func shows(t *testing.T, term *vterm.Terminal, want ...string) {
 	}
 }
 
+// atPrompt reports whether there is an input line with nothing in it.
+func atPrompt(text string) bool {
+	return slices.Contains(strings.Split(strings.ReplaceAll(text, " ", ""), "\n"), ">")
+}
+
 // idle waits until the input line is there again: what is typed before is the
 // command's, and an exit code on the bar may be of the command before.
 func idle(t *testing.T, term *vterm.Terminal) {
 	t.Helper()
-	text, err := term.Wait(sandboxtest.Limit/5, func(text string) bool {
-		return slices.Contains(strings.Split(strings.ReplaceAll(text, " ", ""), "\n"), ">")
-	})
+	text, err := term.Wait(sandboxtest.Limit/5, atPrompt)
 	if err != nil {
 		t.Fatalf("no input line: %v on\n%s", err, text)
 	}

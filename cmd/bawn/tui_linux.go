@@ -130,7 +130,7 @@ func (f *runFlags) screenOptions(s *session.Session, notices <-chan string) (tui
 		return tui.Options{}, err
 	}
 	o := tui.Options{
-		Look: tui.LookOf(os.Getenv), Keys: keys, Home: os.Getenv("HOME"), Enforced: "namespaces, mounts, a system call filter and the name guard",
+		Look: tui.LookOf(os.Getenv), Keys: keys, Home: os.Getenv("HOME"), Enforced: f.enforced,
 		Plain: f.plain || os.Getenv("TERM") == "dumb", Notices: notices,
 	}
 	if o.Plain {

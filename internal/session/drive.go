@@ -91,6 +91,9 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		if reason := t.begins(p, "open"); reason != "" {
 			return 125, reason
 		}
+		if t.start.NoEgress {
+			t.notice("the open tier has no sandbox: with the ! too " + t.info.Command + " has the network")
+		}
 		return t.runHost(spec, "")
 	}
 	if reason := t.begins(p, "sandbox"); reason != "" {

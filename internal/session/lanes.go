@@ -23,7 +23,7 @@ const (
 )
 
 // offline is why the last kind has none.
-var offline = policy.Rule{ID: "network:without", Text: "the command was started without a way to the network", Lift: "start it without the !"}
+var offline = policy.Rule{ID: "network:without", Text: "the command was started without a way to the network", Lift: "start it without the ! or --no-egress"}
 
 // lanes are the networks of a session: one for each class where a keeper holds
 // them, else one for each command.

@@ -229,7 +229,7 @@ func TestAppPlain(t *testing.T) {
 	o := testOptions(&clock{noon})
 	o.Plain = true
 	end := onTerminal(t, term, s, o)
-	waitFor(t, term, ">")
+	waitFor(t, term, "Sandbox: guarded, network asks\n>")
 	typed(t, term, "echo one\r")
 	waitFor(t, term, "\none\n>")
 	typed(t, term, "/tasks\r")

@@ -18,6 +18,7 @@ func (a *app) runPlain() error {
 	if a.only != nil {
 		return a.beginPlain(changes, func() { a.begin(session.Start{Args: a.only, Preset: true}) })
 	}
+	a.print("Sandbox: " + tierWord(a.s.State()) + ", network " + networkWord(a.s.State()) + "\n") // there is no status bar
 	for !a.quit {
 		for more := true; more; {
 			select {
@@ -36,7 +37,7 @@ func (a *app) runPlain() error {
 			continue
 		}
 		prompt := "> "
-		if a.s.State().Staged != nil { // there is no status bar
+		if a.s.State().Staged != nil {
 			prompt = "staged> "
 		}
 		fmt.Fprint(a.tty, prompt)

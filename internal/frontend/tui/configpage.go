@@ -1,9 +1,10 @@
 package tui
 
 import (
+	"fmt"
+
 	"bawn/internal/policy"
 	"bawn/internal/session"
-	"fmt"
 )
 
 // configView is the page of /config general: the tier, which Enter cycles, and
@@ -12,7 +13,7 @@ type configView struct {
 	*frame
 	list    list
 	details bool
-	scroll  int
+	text    list // the details
 }
 
 func (v *configView) title() string {
@@ -28,17 +29,13 @@ func (v *configView) key(k string) bool {
 	switch {
 	case v.details && (k == "backspace" || k == "esc" || k == "q"):
 		v.details = false
-	case v.details && (k == "down" || k == "j" || k == "pgdown"):
-		v.scroll++
-	case v.details && (k == "up" || k == "k" || k == "pgup"):
-		v.scroll = max(0, v.scroll-1)
 	case v.details:
-		return false
+		return v.text.key(k)
 	case v.list.key(k):
 	case k == "enter" && v.list.at == 0:
-		v.pickTier(cycled(v.State().Tier))
+		v.pickTier(cycled(v.State()))
 	case k == "enter":
-		v.details, v.scroll = true, 0
+		v.details, v.text = true, list{}
 	default:
 		return false
 	}
@@ -48,7 +45,7 @@ func (v *configView) key(k string) bool {
 func (v *configView) keys() []hint {
 	switch {
 	case v.details:
-		return []hint{{"backspace", "back"}}
+		return append(v.text.more(), hint{"backspace", "back"})
 	case v.list.at == 0:
 		return []hint{{"enter", "next tier"}, leaves}
 	}
@@ -58,9 +55,7 @@ func (v *configView) keys() []hint {
 func (v *configView) lines(w, h int) []string {
 	l, st := v.o.Look, v.State()
 	if v.details {
-		all := policyDetails(v.Session, v.o, w)
-		v.scroll = max(0, min(v.scroll, len(all)-h))
-		return all[v.scroll:min(len(all), v.scroll+h)]
+		return v.text.text(policyDetails(v.Session, v.o, w), h)
 	}
 	tier := st.Tier.String()
 	if st.Mode != policy.NoMode {
@@ -109,14 +104,18 @@ func policyDetails(s Session, o Options, w int) []string {
 		field("Writable", "unrestricted")
 	} else {
 		name := "Writable"
-		for _, r := range p.Files().Rules() {
-			if r.Access != policy.ReadWrite || policy.Inside(r.Path, "/dev") {
-				continue
+		for _, first := range [...]bool{true, false} { // the workspace, then the many caches
+			for _, r := range p.Files().Rules() {
+				if r.Access != policy.ReadWrite || policy.Inside(r.Path, "/dev") || (r.Path == p.Workspace()) != first {
+					continue
+				}
+				field(name, o.folder(r.Path)+"  ("+l.safe(r.Rule().Text)+")")
+				name = ""
 			}
-			field(name, o.folder(r.Path)+"  ("+l.safe(r.Rule().Text)+")")
-			name = ""
 		}
-		field(name, "a private temp folder at /tmp")
+		if p.Temp() == policy.PrivateTemp {
+			field(name, "a private temp folder at /tmp")
+		}
 	}
 	out = append(out, "")
 	field("Network", l.safe(networkSentence(st)))

@@ -12,20 +12,8 @@ func (v *helpView) title() string     { return "Help" }
 func (v *helpView) refresh()          {}
 func (v *helpView) key(k string) bool { return v.list.key(k) }
 
-func (v *helpView) keys() []hint {
-	if v.list.at < v.list.n-1 {
-		return []hint{{"space", "more"}, leaves}
-	}
-	return []hint{leaves}
-}
-
-func (v *helpView) lines(w, h int) []string {
-	all := helpText(v.o, w)
-	// A text has no cursor: its first line moves.
-	v.list.n, v.list.height = max(1, len(all)-h+1), h
-	v.list.at = max(0, min(v.list.at, v.list.n-1))
-	return all[v.list.at:min(len(all), v.list.at+h)]
-}
+func (v *helpView) keys() []hint            { return append(v.list.more(), leaves) }
+func (v *helpView) lines(w, h int) []string { return v.list.text(helpText(v.o, w), h) }
 
 // helpText is the help as lines, for a page and for a reader.
 func helpText(o Options, w int) []string {
@@ -57,7 +45,7 @@ func helpText(o Options, w int) []string {
 	}
 	head("Input line")
 	row("text", "runs as a command")
-	row("!text", "runs as a command that has no way to the network")
+	row("!text", "runs as a command that has no way to the network; open, without a sandbox, leaves it")
 	row("text &", "runs as a task, while others run")
 	for _, c := range slashes {
 		row(strings.TrimSpace("/"+c.name+" "+c.args), c.doc)

@@ -38,6 +38,22 @@ func (l *list) window(n, h int) (from, to int) {
 	return l.top, min(n, l.top+l.height)
 }
 
+// text is the part of a text that shows in h lines. A text has no cursor: its
+// first line moves.
+func (l *list) text(all []string, h int) []string {
+	l.n, l.height = max(1, len(all)-h+1), h
+	l.at = max(0, min(l.at, l.n-1))
+	return all[l.at:min(len(all), l.at+h)]
+}
+
+// more is a hint that a text goes on, if it does.
+func (l *list) more() []hint {
+	if l.at < l.n-1 {
+		return []hint{{"space", "more"}}
+	}
+	return nil
+}
+
 // row draws one: on one line, marked where the cursor is.
 func (l *list) row(look Look, i int, s string, w int) string {
 	if i == l.at {

@@ -284,7 +284,7 @@ func (f *frame) action(name string) bool {
 	case a == Prefix:
 		f.note = "then a letter: h shows them"
 	case a == CycleTier:
-		f.pickTier(cycled(f.State().Tier))
+		f.pickTier(cycled(f.State()))
 	case a.Page() != NoPage:
 		f.open(a.Page())
 	default:

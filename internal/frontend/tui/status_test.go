@@ -199,6 +199,13 @@ func TestStaged_NextTier(t *testing.T) {
 	if note, ask := NextTier(f); ask != NoPage || f.st.Tier != policy.Guarded {
 		t.Errorf("%q, %v, %v", note, ask, f.st.Tier)
 	}
+	for page, key := range map[Page]string{ConfigPage: "enter", HelpPage: "alt+s"} { // by the same rules
+		f.st.Tier = policy.Airlock
+		one := pageOf(t, page, f, &clock{noon}, Look{}, 80, 24)
+		if one.keysOf(key); one.dialog != nil || f.st.Tier != policy.Guarded {
+			t.Errorf("page %d: %v", page, f.st.Tier)
+		}
+	}
 	f.st.Tier = policy.Guarded
 	if note, ask := switchTo(f, policy.Open); ask != NoPage || f.st.Tier != policy.Guarded || !strings.Contains(note, "/stage off") {
 		t.Errorf("%q, %v, %v", note, ask, f.st.Tier)

@@ -4,32 +4,26 @@ import (
 	"fmt"
 
 	"bawn/internal/policy"
+	"bawn/internal/session"
 )
 
 // The tier is switched by Alt+S, on a page, or by a slash command: all of them
 // go through these functions (SPEC T3 to T7).
 
-// cycled is the tier after t.
-func cycled(t policy.Tier) policy.Tier {
-	switch t {
-	case policy.Open:
-		return policy.Guarded
-	case policy.Guarded:
+// cycled is the tier after the one that holds.
+func cycled(st session.State) policy.Tier {
+	switch {
+	case st.Tier == policy.Guarded:
 		return policy.Airlock
+	case st.Tier == policy.Open || st.Staged != nil: // nothing of open can be staged
+		return policy.Guarded
 	}
 	return policy.Open
 }
 
 // NextTier goes to the next tier. If that must be asked about, it is the page
 // to show; else note is what to tell the person.
-func NextTier(s Session) (note string, ask Page) {
-	st := s.State()
-	next := cycled(st.Tier)
-	if st.Staged != nil && next == policy.Open { // of which nothing can be staged
-		next = cycled(next)
-	}
-	return switchTo(s, next)
-}
+func NextTier(s Session) (note string, ask Page) { return switchTo(s, cycled(s.State())) }
 
 // switchTo goes to a tier, as NextTier does: open is asked about.
 func switchTo(s Session, t policy.Tier) (note string, ask Page) {

@@ -19,6 +19,8 @@ type Request struct {
 	Env     []string // whole
 	TTY     bool     // the three streams are one terminal
 	Tier    policy.Tier
+	// NoEgress asks for no way to the network, which any session can give.
+	NoEgress bool
 }
 
 const (
@@ -136,6 +138,7 @@ func (r Request) encode() []byte {
 	e.list(r.Env)
 	e.flag(r.TTY)
 	e.num(int(r.Tier))
+	e.flag(r.NoEgress)
 	return e
 }
 
@@ -145,6 +148,7 @@ func decodeRequest(data []byte) (Request, error) {
 	d := decoder{data: data}
 	r := Request{Command: session.Command{Args: d.list(), Text: d.text(), IsText: d.flag()}}
 	r.Dir, r.Env, r.TTY, r.Tier = d.text(), d.list(), d.flag(), policy.Tier(d.num(int(policy.Guarded)))
+	r.NoEgress = d.flag()
 	if err := d.end(); err != nil {
 		return Request{}, err
 	}

@@ -85,11 +85,15 @@ func (c *command) keep(b []byte) {
 	c.tail = append(c.tail, b...)
 }
 
+// yieldEvery is after how many reads of pass-through, of 4 KiB at most each, the
+// processor is offered to others: about a millisecond. Each time wakes a thread.
+const yieldEvery = 16
+
 // output shows what a command writes, to its end.
 func (s *Screen) output(c *command) {
 	defer close(c.drained)
 	buf := make([]byte, 64<<10)
-	for {
+	for reads := 0; ; {
 		n, err := c.master.Read(buf)
 		s.mu.Lock()
 		s.waitForPage()
@@ -101,11 +105,14 @@ func (s *Screen) output(c *command) {
 			s.detach(c)
 		}
 		s.emit()
+		slow := s.emu != nil
 		s.mu.Unlock()
 		if err != nil {
 			return
 		}
-		runtime.Gosched() // a flood never waits, and would keep a processor from the keyboard for 10 ms
+		if reads++; slow || reads%yieldEvery == 0 {
+			runtime.Gosched() // a flood never waits, and would keep a processor from the keyboard for 10 ms
+		}
 	}
 }
 

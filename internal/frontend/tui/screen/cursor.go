@@ -68,10 +68,7 @@ func (s *scanner) text(run []byte) {
 // own passes on lines of bawn's own, which may have styles.
 func (s *scanner) own(text string) {
 	for b := []byte(text); len(b) > 0; {
-		n := 0
-		for n < len(b) && plainByte[b[n]] {
-			n++
-		}
+		n := plainRun(b)
 		s.text(b[:n])
 		b = b[n:]
 		switch n := max(whole(b), min(1, len(b))); {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -74,15 +75,34 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
+// plainRun is how many bytes from the first on need no look.
+func plainRun(b []byte) (n int) {
+	const each = 0x0101010101010101
+	for n < len(b) {
+		// Eight bytes are printable ASCII if none is below a space, none DEL and none
+		// above: each of these leaves its highest bit set.
+		for n+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[n:])
+			if ((w-0x20*each)|(w+each)|w)&(0x80*each) != 0 {
+				break
+			}
+			n += 8
+		}
+		for end := min(n+8, len(b)); n < end; n++ {
+			if !plainByte[b[n]] {
+				return n
+			}
+		}
+	}
+	return n
+}
+
 // scan takes the first n bytes of in. Its output is added to out, host and
 // reply, which the caller empties.
 func (s *scanner) scan(in []byte) (n int, why stop) {
 	for n < len(in) {
 		if s.state == ground {
-			run := n
-			for run < len(in) && plainByte[in[run]] {
-				run++
-			}
+			run := n + plainRun(in[n:])
 			if run > n {
 				s.text(in[n:run])
 			}

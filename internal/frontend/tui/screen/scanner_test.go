@@ -260,3 +260,24 @@ func TestEmulatorTakesAnything(t *testing.T) {
 	}
 	s.emu.close()
 }
+
+// What needs no look is told from the rest at every place of a word.
+func TestPlainRun(t *testing.T) {
+	for size := range 20 {
+		for at := range size + 1 {
+			for c := range 256 {
+				b := bytes.Repeat([]byte("~"), size)
+				want := size
+				if at < size {
+					b[at] = byte(c)
+					if !plainByte[c] {
+						want = at
+					}
+				}
+				if got := plainRun(b); got != want {
+					t.Fatalf("%q: %d, not %d", b, got, want)
+				}
+			}
+		}
+	}
+}

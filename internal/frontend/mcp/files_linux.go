@@ -182,7 +182,7 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 		return nil, FileResult{}, err
 	}
 	p := sess.Policy()
-	r.Path, r.Seen = path, s.seen.last(path)
+	r.Path, r.Seen, r.Alone = path, s.seen.last(path), p.Sandboxed()
 	_, r.Roots = s.o.Limits(p)
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) { return s.once(sess, r, false, r.Op+"_file", path) },
@@ -193,6 +193,15 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 			a, _, err := answer(done)
 			if err != nil {
 				return nil, FileResult{}, err
+			}
+			if a.Linked && r.Looked == nil {
+				// What is replaced tells what is in the file, and the new one keeps the rest.
+				if rule, ok := otherName(p, a.Version); ok {
+					return s.fileRefused("read", a.Real, rule)
+				}
+				again, same := *req, r
+				again.State, again.Answers, same.Looked = "", nil, &a.Version
+				return s.change(ctx, &again, same)
 			}
 			if a.Failed != "" {
 				for i := range done.denied { // the file's, not its new content's name

@@ -28,6 +28,10 @@ type Request struct {
 	All     bool   `json:"all,omitempty"`
 	// Seen is the file as it was last read or written here; nil is never.
 	Seen *Version `json:"seen,omitempty"`
+	// Alone: of a file with other names only this state is edited; none of its
+	// names is in a hidden place.
+	Alone  bool     `json:"alone,omitempty"`
+	Looked *Version `json:"looked,omitempty"`
 
 	URL    string `json:"url,omitempty"` // fetch
 	Method string `json:"method,omitempty"`
@@ -58,6 +62,8 @@ type Answer struct {
 	Real    string  `json:"real,omitempty"` // of the opened file
 	Version Version `json:"version"`
 	Links   uint64  `json:"links,omitempty"` // names that the file has
+	// Linked: edit did nothing yet, for the file has names that nobody looked at.
+	Linked bool `json:"linked,omitempty"`
 
 	Lines   int64 `json:"lines,omitempty"` // read: in the body
 	First   int64 `json:"first,omitempty"`

@@ -159,6 +159,10 @@ func write(r Request, next func(old []byte, exists bool) ([]byte, error)) Answer
 			return failed(&fs.PathError{Op: "write", Path: t.real, Err: unix.EACCES}, t.real)
 		}
 		if r.Op == "edit" {
+			if r.Alone && a.Links > 1 && (r.Looked == nil || *r.Looked != t.old.version()) {
+				a.Linked, a.Version, a.Failed = true, t.old.version(), fmt.Sprintf("%s changed meanwhile; read it again", t.real)
+				return a
+			}
 			if content, err = t.content(); err != nil {
 				return failed(err, t.real)
 			}

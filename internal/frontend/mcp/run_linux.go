@@ -148,6 +148,13 @@ func (r *run) forget() {
 	r.err.Close()
 }
 
+// dropped lets go of what nobody can ask for again, once it has ended.
+func (r *run) dropped() {
+	if r.id == "" {
+		r.forget()
+	}
+}
+
 func (r *run) over() bool {
 	select {
 	case <-r.done:

@@ -104,7 +104,7 @@ type held struct{ files, children int }
 func (d *desk) idle(files int) (h held) {
 	d.t.Helper()
 	pid := strconv.Itoa(d.cmd.Process.Pid)
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(10*time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		h = held{}
 		open, err := os.ReadDir("/proc/" + pid + "/fd")
 		if err != nil {
@@ -121,7 +121,14 @@ func (d *desk) idle(files int) (h held) {
 			return h
 		}
 	}
-	d.t.Errorf("the server is still at it: %+v", h)
+	kinds := map[string]int{}
+	list, _ := filepath.Glob("/proc/" + pid + "/fd/*")
+	for _, f := range list {
+		to, _ := os.Readlink(f)
+		to, _, _ = strings.Cut(strings.TrimRight(filepath.Base(to), "0123456789]"), "-")
+		kinds[to]++
+	}
+	d.t.Errorf("the server is still at it: %+v, %v", h, kinds)
 	return h
 }
 

@@ -50,6 +50,7 @@ type run struct {
 	late    atomic.Bool // it was ended for its time
 	mu      sync.Mutex
 	stdin   *os.File      // nil when there is nothing to type to
+	tidy    func()        // after a tool's process that was ended; nil is nothing to do
 	typing  chan struct{} // holds one while something is typed
 	shown   [2]int64      // what bash_output has shown of each stream
 	readers sync.WaitGroup
@@ -150,8 +151,12 @@ func (r *run) forget() {
 
 // dropped lets go of what nobody can ask for again, once it has ended.
 func (r *run) dropped() {
-	if r.id == "" {
-		r.forget()
+	if r.id != "" {
+		return
+	}
+	r.forget()
+	if r.tidy != nil && r.code != 0 {
+		r.tidy()
 	}
 }
 

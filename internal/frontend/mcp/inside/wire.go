@@ -23,6 +23,7 @@ type Request struct {
 	Max    int   `json:"max,omitempty"`    // read, fetch: bytes
 
 	Content string `json:"content,omitempty"` // write
+	Temp    string `json:"temp,omitempty"`    // write, edit: of NewTemp
 	Old     string `json:"old,omitempty"`     // edit
 	New     string `json:"new,omitempty"`
 	All     bool   `json:"all,omitempty"`

@@ -104,7 +104,7 @@ type held struct{ files, children int }
 func (d *desk) idle(files int) (h held) {
 	d.t.Helper()
 	pid := strconv.Itoa(d.cmd.Process.Pid)
-	for until := time.Now().Add(10*time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		h = held{}
 		open, err := os.ReadDir("/proc/" + pid + "/fd")
 		if err != nil {

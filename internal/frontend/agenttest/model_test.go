@@ -26,6 +26,7 @@ type model struct {
 
 	mu      sync.Mutex
 	results []string
+	keys    map[string]bool // with which it was asked
 }
 
 // modelURL is where it is: the namespace is the test's own.
@@ -37,7 +38,7 @@ func serve(t *testing.T, steps []step) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{steps: steps}
+	m := &model{steps: steps, keys: map[string]bool{}}
 	s := &http.Server{Handler: m}
 	m.stop = s.Close
 	go s.Serve(l)
@@ -49,6 +50,13 @@ type obj = map[string]any
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in obj
 	_ = json.NewDecoder(r.Body).Decode(&in)
+	m.mu.Lock()
+	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
+		if key := r.Header.Get(name); key != "" {
+			m.keys[key] = true
+		}
+	}
+	m.mu.Unlock()
 	switch path := r.URL.Path; {
 	case strings.Contains(path, "count"):
 		reply(w, obj{"input_tokens": 1, "totalTokens": 1})

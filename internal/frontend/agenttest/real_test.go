@@ -31,6 +31,8 @@ type real struct {
 	shell   func(command string) step
 	read    func(path string) step // nil if it has no tool for that
 	login   string                 // a file in the home that is its alone
+	holds   string                 // what is in there, where the agent can be given a key by it
+	key     string                 // what its model server is to get then
 	write   func(path string) step // for one whose own tools read the project alone
 }
 
@@ -47,15 +49,15 @@ func reals() []real {
 			name: "claude", pkg: "@anthropic-ai/claude-code-linux-" + arch + "@2.1.332",
 			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)"},
 			env:   []string{"ANTHROPIC_BASE_URL=" + modelURL, "ANTHROPIC_API_KEY=sk-ant-mock", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"},
-			login: ".claude/.credentials.json", shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
+			login: ".claude/.credentials.json", key: "sk-ant-mock", shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
 		},
 		{
 			name: "codex", pkg: "@openai/codex@0.171.0-linux-" + arch,
 			program: []string{"@openai/codex/vendor/" + triple + "/bin/codex"}, args: []string{"exec", "-s", "danger-full-access", "--skip-git-repo-check", "hi"},
 			files: func(t *testing.T, home string) {
-				sandboxtest.Write(t, filepath.Join(home, ".codex/config.toml"), "model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = \""+modelURL+"/v1\"\nwire_api = \"responses\"\n")
+				sandboxtest.Write(t, filepath.Join(home, ".codex/config.toml"), "model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = \""+modelURL+"/v1\"\nwire_api = \"responses\"\nrequires_openai_auth = true\n")
 			},
-			login: ".codex/auth.json", shell: func(c string) step { return step{"exec_command", obj{"cmd": c}} },
+			login: ".codex/auth.json", holds: `{"OPENAI_API_KEY":"LOGIN-OF-IT"}`, key: "Bearer LOGIN-OF-IT", shell: func(c string) step { return step{"exec_command", obj{"cmd": c}} },
 		},
 		{
 			name: "gemini", pkg: "@google/gemini-cli@0.61.0",
@@ -64,16 +66,16 @@ func reals() []real {
 			files: func(t *testing.T, home string) {
 				sandboxtest.Write(t, filepath.Join(home, ".gemini/settings.json"), "{\n  // how to log in\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n")
 			},
-			login: ".gemini/oauth_creds.json", shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
+			login: ".gemini/oauth_creds.json", key: "mock", shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
 		},
 		{
 			name: "opencode", pkg: "opencode-linux-" + arch + "@1.18.33",
 			program: []string{"opencode-linux-" + arch + "/bin/opencode"}, args: []string{"run", "-m", "mock/mock-model", "hi"},
 			env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_REGISTRY=http://127.0.0.1:1/", "npm_config_registry=http://127.0.0.1:1/"},
 			files: func(t *testing.T, home string) {
-				sandboxtest.Write(t, filepath.Join(home, ".config/opencode/opencode.json"), `{"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+modelURL+`/v1","apiKey":"x"},"models":{"mock-model":{}}}},"permission":{"external_directory":"allow"}}`)
+				sandboxtest.Write(t, filepath.Join(home, ".config/opencode/opencode.json"), `{"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+modelURL+`/v1"},"models":{"mock-model":{}}}},"permission":{"external_directory":"allow"}}`)
 			},
-			login: ".local/share/opencode/auth.json", shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
+			login: ".local/share/opencode/auth.json", holds: `{"mock":{"type":"api","key":"LOGIN-OF-IT"}}`, key: "Bearer LOGIN-OF-IT", shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
 		},
 		{
 			name: "copilot", pkg: "@github/copilot-linux-" + arch + "@1.0.102",
@@ -161,6 +163,9 @@ func inside(t *testing.T, a real) {
 	if a.files != nil {
 		a.files(t, d.Home)
 	}
+	if a.holds != "" {
+		sandboxtest.Write(t, filepath.Join(d.Home, a.login), a.holds)
+	}
 	evil, made := filepath.Join(d.Home, "evil"), filepath.Join(d.Workspace, "made")
 	secret := filepath.Join(d.Home, ".ssh/id_rsa")
 	hooked, unlisted := filepath.Join(d.Workspace, ".git/hooks/post-commit"), "http://unlisted.example/"
@@ -185,12 +190,13 @@ func inside(t *testing.T, a real) {
 	} else if !exists(hooked) || strings.Contains(r[3], "bawn") {
 		t.Errorf("a hook and a host, without bawn: %q", r)
 	}
-	before := d.settings(t, a)
 	for _, f := range []string{evil, made, hooked, servers} {
 		if err := os.Remove(f); err != nil && (f != servers || a.write != nil) {
 			t.Fatal(err)
 		}
 	}
+	d.wrapped(t, a, false)
+	before := d.settings(t, a)
 	d.setUp(t, a.name)
 	r := d.run(t, a, steps)
 	if exists(evil) || !exists(made) || !strings.Contains(r[0], "tier=guarded") || !strings.Contains(r[0], "Read-only file system") {
@@ -213,7 +219,7 @@ func inside(t *testing.T, a real) {
 		t.Errorf("its file tool: %q", r[file])
 	}
 	t.Logf("the model reads: %q", r)
-	d.wrapped(t, a)
+	d.wrapped(t, a, true)
 	if a.name == "claude" {
 		d.claudeOnly(t, a)
 	}
@@ -244,38 +250,6 @@ func (d *desk) settings(t *testing.T, a real) map[string]string {
 		t.Fatalf("setup would change %v", out)
 	}
 	return out
-}
-
-// wrapped runs the agent itself in a sandbox, with its preset: it reaches its
-// model and its login, and what its model has it run does not.
-func (d *desk) wrapped(t *testing.T, a real) {
-	if a.login == "" {
-		return
-	}
-	login := filepath.Join(d.Home, a.login)
-	if !exists(login) {
-		sandboxtest.Write(t, login, `{"LOGIN-OF-IT":1}`)
-		defer os.Remove(login)
-	}
-	made, evil := filepath.Join(d.Workspace, "made"), filepath.Join(d.Home, "evil")
-	_ = os.Remove(made)
-	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > made; echo x > " + evil), a.shell("cat " + login)}
-	file := len(steps)
-	if a.read != nil {
-		steps = append(steps, a.read(login))
-	}
-	_, port, _ := strings.Cut(strings.TrimPrefix(modelURL, "http://"), ":")
-	r := d.run(t, a, steps, sandboxtest.Binary(), "wrap", "--allow-local-port", port, "--preset", a.name, "--")
-	if !exists(made) || exists(evil) || !strings.Contains(r[0], "tier=guarded") {
-		t.Errorf("wrapped, a command: %q", r[0])
-	}
-	if strings.Contains(r[1], "LOGIN-OF-IT") || !strings.Contains(r[1], "Permission denied") {
-		t.Errorf("wrapped, a command and the login: %q", r[1])
-	}
-	if a.read != nil && (strings.Contains(r[file], "LOGIN-OF-IT") || !strings.Contains(r[file], "own login")) {
-		t.Errorf("wrapped, its file tool and the login: %q", r[file])
-	}
-	t.Logf("wrapped, the model reads: %q", r)
 }
 
 // claudeOnly: its shell keeps its folder, its own rules hold, its MCP servers
@@ -318,6 +292,18 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 // back for each.
 func (d *desk) run(t *testing.T, a real, steps []step, before ...string) []string {
 	t.Helper()
+	return d.served(t, a, steps, before...).results
+}
+
+// outcome is one run of an agent.
+type outcome struct {
+	results []string        // what came back to its model for each step
+	keys    map[string]bool // that its model server got
+	output  string
+}
+
+func (d *desk) served(t *testing.T, a real, steps []step, before ...string) outcome {
+	t.Helper()
 	m := serve(t, steps)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -329,12 +315,14 @@ func (d *desk) run(t *testing.T, a real, steps []step, before ...string) []strin
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env = d.Workspace, d.Environ()
 	cmd.Env = append(append(cmd.Env, a.env...), "PATH="+folder+":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash")
+	started := time.Now()
 	out, err := cmd.CombinedOutput()
+	t.Logf("%s ran for %v", words[0], time.Since(started).Round(time.Second/10))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stop()
 	if len(m.results) != len(steps) {
 		t.Fatalf("%s made %d of %d steps: %v: %q\n%s", a.name, len(m.results), len(steps), err, m.results, out)
 	}
-	return m.results
+	return outcome{m.results, m.keys, string(out)}
 }

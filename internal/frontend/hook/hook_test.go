@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -370,4 +371,16 @@ func FuzzEvent(f *testing.F) {
 func ExampleWrap() {
 	fmt.Println(Wrap("/usr/bin/bawn", "/src/my app", "echo 'hi'"))
 	// Output: '/usr/bin/bawn' run --no-terminal --workspace '/src/my app' -c 'echo '\''hi'\'''
+}
+
+// Of the host's temp a text names one file of an exact form, or none.
+func FuzzClaudeState(f *testing.F) {
+	f.Add("eval 'x' && pwd -P >| /tmp/claude-1a2b-cwd")
+	f.Add("x && pwd -P >| /tmp/claude-../x-cwd")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := ClaudeState(text)
+		if got != "" && (!regexp.MustCompile(`^/tmp/claude-[0-9a-z]{1,32}-cwd$`).MatchString(got) || !strings.HasSuffix(text, " && pwd -P >| "+got)) {
+			t.Fatalf("%q names %q", text, got)
+		}
+	})
 }

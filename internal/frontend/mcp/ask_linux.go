@@ -262,6 +262,8 @@ func (a *asks) park(r *run, call string, open []session.Question) *protocol.Resu
 		a.mu.Unlock()
 		if waits {
 			r.kill() // nobody will take its result
+			<-r.done
+			r.dropped()
 		}
 	})
 	return &protocol.Result{Questions: questions, State: state}

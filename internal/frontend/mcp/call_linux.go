@@ -31,8 +31,13 @@ func call[Out any](ctx context.Context, s *server, req *protocol.Request,
 	if err != nil {
 		return nil, none, err
 	}
-	if input, err := s.wait(ctx, req, c, r, name); input != nil || err != nil {
-		return input, none, err
+	input, err := s.wait(ctx, req, c, r, name)
+	if input != nil { // it goes on, parked
+		return input, none, nil
+	}
+	defer r.dropped()
+	if err != nil {
+		return nil, none, err
 	}
 	return render(r)
 }

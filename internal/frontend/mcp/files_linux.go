@@ -182,10 +182,17 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 		return nil, FileResult{}, err
 	}
 	p := sess.Policy()
-	r.Path, r.Seen = path, s.seen.last(path)
+	r.Path, r.Seen, r.Alone = path, s.seen.last(path), p.Sandboxed()
 	_, r.Roots = s.o.Limits(p)
+	r.Temp = inside.NewTemp()
 	return call(ctx, s, req,
-		func(sess *session.Session) (*run, error) { return s.once(sess, r, false, r.Op+"_file", path) },
+		func(sess *session.Session) (*run, error) {
+			one, err := s.once(sess, r, false, r.Op+"_file", path)
+			if err == nil {
+				one.tidy = func() { tidy(path, r.Temp) }
+			}
+			return one, err
+		},
 		func(done *run) (*protocol.Result, FileResult, error) {
 			if res := s.ended(done); res.Reason != "" {
 				return textResult(res.text(), true), FileResult{Path: path, Denied: res.Denied}, nil
@@ -193,6 +200,15 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 			a, _, err := answer(done)
 			if err != nil {
 				return nil, FileResult{}, err
+			}
+			if a.Linked && r.Looked == nil {
+				// What is replaced tells what is in the file, and the new one keeps the rest.
+				if rule, ok := otherName(p, a.Version); ok {
+					return s.fileRefused("read", a.Real, rule)
+				}
+				again, same := *req, r
+				again.State, again.Answers, same.Looked = "", nil, &a.Version
+				return s.change(ctx, &again, same)
 			}
 			if a.Failed != "" {
 				for i := range done.denied { // the file's, not its new content's name
@@ -216,6 +232,16 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 			}
 			return textResult(policy.Escape(text)+"\n", false), out, nil
 		})
+}
+
+// tidy takes away what a write that was ended between two of its steps left
+// beside the file. Nothing else has that name, wherever path leads meanwhile.
+func tidy(path, temp string) {
+	dir := path[:strings.LastIndexByte(path, '/')+1]
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dir = filepath.Dir(real) + "/"
+	}
+	_ = os.Remove(dir + temp)
 }
 
 func (s *server) file(req *protocol.Request, path string) (*session.Session, string, error) {

@@ -49,8 +49,10 @@ type run struct {
 	took    time.Duration
 	late    atomic.Bool // it was ended for its time
 	mu      sync.Mutex
-	stdin   *os.File // nil when there is nothing to type to
-	shown   [2]int64 // what bash_output has shown of each stream
+	stdin   *os.File      // nil when there is nothing to type to
+	tidy    func()        // after a tool's process that was ended; nil is nothing to do
+	typing  chan struct{} // holds one while something is typed
+	shown   [2]int64      // what bash_output has shown of each stream
 	readers sync.WaitGroup
 }
 
@@ -147,6 +149,17 @@ func (r *run) forget() {
 	r.err.Close()
 }
 
+// dropped lets go of what nobody can ask for again, once it has ended.
+func (r *run) dropped() {
+	if r.id != "" {
+		return
+	}
+	r.forget()
+	if r.tidy != nil && r.code != 0 {
+		r.tidy()
+	}
+}
+
 func (r *run) over() bool {
 	select {
 	case <-r.done:
@@ -161,7 +174,7 @@ func (r *run) kill() { r.sess.Kill(r.task) }
 
 // start starts a command in the session.
 func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
-	r := &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{})}
+	r := &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{}), typing: make(chan struct{}, 1)}
 	var files []*os.File // theirs
 	closeFiles := sync.OnceFunc(func() {
 		for _, f := range files {
@@ -349,10 +362,25 @@ func (r *run) hinted() []session.Denial {
 	return session.Hinted(text, p, r.sess.State().Asks, r.denied)
 }
 
+var errDeaf = errors.New("the command reads no input: it has ended, or was started without background or tty")
+
 // typeIn writes to the command's input; eof ends that.
 func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 	if len(text) > maxInput {
 		return fmt.Errorf("at most %d bytes are typed at once", maxInput)
+	}
+	// One after the other: what is typed to a command that reads nothing would
+	// pile up.
+	late := time.NewTimer(5 * time.Second)
+	defer late.Stop()
+	select {
+	case r.typing <- struct{}{}:
+	case <-r.done:
+		return errDeaf
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late.C:
+		return errors.New("the command does not read its input, and what was typed before still waits: this was not typed")
 	}
 	r.mu.Lock()
 	f := r.stdin
@@ -361,7 +389,8 @@ func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 	}
 	r.mu.Unlock()
 	if f == nil || r.over() {
-		return errors.New("the command reads no input: it has ended, or was started without background or tty")
+		<-r.typing
+		return errDeaf
 	}
 	wrote := make(chan error, 1)
 	go func() {
@@ -369,6 +398,7 @@ func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 		if eof {
 			f.Close()
 		}
+		<-r.typing
 		wrote <- err
 	}()
 	select {
@@ -383,7 +413,7 @@ func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 		}
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(5 * time.Second):
+	case <-late.C:
 		return errors.New("the command does not read its input; what was typed waits")
 	}
 }

@@ -23,11 +23,16 @@ type Request struct {
 	Max    int   `json:"max,omitempty"`    // read, fetch: bytes
 
 	Content string `json:"content,omitempty"` // write
+	Temp    string `json:"temp,omitempty"`    // write, edit: of NewTemp
 	Old     string `json:"old,omitempty"`     // edit
 	New     string `json:"new,omitempty"`
 	All     bool   `json:"all,omitempty"`
 	// Seen is the file as it was last read or written here; nil is never.
 	Seen *Version `json:"seen,omitempty"`
+	// Alone: of a file with other names only this state is edited; none of its
+	// names is in a hidden place.
+	Alone  bool     `json:"alone,omitempty"`
+	Looked *Version `json:"looked,omitempty"`
 
 	URL    string `json:"url,omitempty"` // fetch
 	Method string `json:"method,omitempty"`
@@ -58,6 +63,8 @@ type Answer struct {
 	Real    string  `json:"real,omitempty"` // of the opened file
 	Version Version `json:"version"`
 	Links   uint64  `json:"links,omitempty"` // names that the file has
+	// Linked: edit did nothing yet, for the file has names that nobody looked at.
+	Linked bool `json:"linked,omitempty"`
 
 	Lines   int64 `json:"lines,omitempty"` // read: in the body
 	First   int64 `json:"first,omitempty"`

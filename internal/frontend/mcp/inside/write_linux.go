@@ -17,8 +17,11 @@ import (
 // maxEdit bounds a file that is edited, in bytes.
 const maxEdit = 16 << 20
 
-// New content is written to a file of such a name first.
+// New content has such a name before it has its own.
 const tempStart, tempEnd = ".bawn-", ".tmp"
+
+// NewTemp is a name of that kind that nothing has.
+func NewTemp() string { return tempStart + strings.ToLower(rand.Text()) + tempEnd }
 
 // IsTemp reports whether a path is of that kind.
 func IsTemp(path string) bool {
@@ -31,6 +34,7 @@ type target struct {
 	dir  int
 	real string
 	name string
+	temp string
 	old  *opened // the file that is there; nil is none
 }
 
@@ -52,7 +56,7 @@ func aim(r Request) (*target, error) {
 	default:
 		return nil, err
 	}
-	t := &target{real: filepath.Clean(r.Path), old: old, dir: -1}
+	t := &target{real: filepath.Clean(r.Path), temp: r.Temp, old: old, dir: -1}
 	if old != nil {
 		t.real = old.real
 	}
@@ -141,6 +145,9 @@ func makeParents(dir string, roots []string) error {
 // write replaces a file, or makes it, with what next returns: it gets what is
 // there, of an edit, and whether anything is.
 func write(r Request, next func(old []byte, exists bool) ([]byte, error)) Answer {
+	if !IsTemp(r.Temp) || strings.Contains(r.Temp, "/") {
+		return failed(fmt.Errorf("%q is no name for new content", r.Temp), r.Path)
+	}
 	t, err := aim(r)
 	if err != nil {
 		return failed(err, r.Path)
@@ -159,6 +166,10 @@ func write(r Request, next func(old []byte, exists bool) ([]byte, error)) Answer
 			return failed(&fs.PathError{Op: "write", Path: t.real, Err: unix.EACCES}, t.real)
 		}
 		if r.Op == "edit" {
+			if r.Alone && a.Links > 1 && (r.Looked == nil || *r.Looked != t.old.version()) {
+				a.Linked, a.Version, a.Failed = true, t.old.version(), fmt.Sprintf("%s changed meanwhile; read it again", t.real)
+				return a
+			}
 			if content, err = t.content(); err != nil {
 				return failed(err, t.real)
 			}
@@ -191,16 +202,32 @@ func (t *target) content() ([]byte, error) {
 	return b, err
 }
 
-// replace puts the content in the place of the file, whole or not at all.
-func (t *target) replace(content []byte, mode uint32) (v Version, err error) {
-	temp := tempStart + strings.ToLower(rand.Text()) + tempEnd
-	fd, err := unix.Openat(t.dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+// replace puts the content in the place of the file, whole or not at all. It is
+// written to a file without a name, of which nothing is left whenever this
+// process ends; where there is no such file, to one beside it.
+func (t *target) replace(content []byte, mode uint32) (Version, error) {
+	v, err := t.put(content, mode, false)
+	if errors.Is(err, errNamed) {
+		v, err = t.put(content, mode, true)
+	}
+	return v, err
+}
+
+var errNamed = errors.New("the new content needs a name")
+
+func (t *target) put(content []byte, mode uint32, named bool) (v Version, err error) {
+	temp, fd := t.temp, -1
+	if named {
+		fd, err = unix.Openat(t.dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	} else if fd, err = unix.Openat(t.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, mode); err != nil {
+		return v, errNamed
+	}
 	if err != nil {
 		return v, &fs.PathError{Op: "write", Path: t.real, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), t.real)
 	defer f.Close()
-	remove := true
+	remove := named
 	defer func() {
 		if remove {
 			_ = unix.Unlinkat(t.dir, temp, 0)
@@ -217,16 +244,27 @@ func (t *target) replace(content []byte, mode uint32) (v Version, err error) {
 	if err := t.same(); err != nil {
 		return v, err
 	}
-	if t.old == nil {
-		// Not over what appeared meanwhile.
+	switch {
+	case t.old == nil && !named: // over nothing that appeared meanwhile, as below
+		err = t.link(fd, t.name)
+	case t.old == nil:
 		err = unix.Renameat2(t.dir, temp, t.dir, t.name, unix.RENAME_NOREPLACE)
 		if err == unix.EINVAL || err == unix.ENOSYS {
 			if err = unix.Linkat(t.dir, temp, t.dir, t.name, 0); err == nil {
 				_ = unix.Unlinkat(t.dir, temp, 0)
 			}
 		}
-	} else {
-		err = unix.Renameat(t.dir, temp, t.dir, t.name)
+	default:
+		if !named {
+			err = t.link(fd, temp) // a name for the rename alone
+			remove = err == nil
+		}
+		if err == nil {
+			err = unix.Renameat(t.dir, temp, t.dir, t.name)
+		}
+	}
+	if errors.Is(err, errNamed) {
+		return v, err
 	}
 	if err != nil {
 		return v, &fs.PathError{Op: "write", Path: t.real, Err: err}
@@ -237,6 +275,16 @@ func (t *target) replace(content []byte, mode uint32) (v Version, err error) {
 		return v, err
 	}
 	return versionOf(&st), nil
+}
+
+// link names a file that has no name yet.
+func (t *target) link(fd int, name string) error {
+	err := unix.Linkat(unix.AT_FDCWD, through(fd), t.dir, name, unix.AT_SYMLINK_FOLLOW)
+	switch err {
+	case nil, unix.EEXIST, unix.EACCES, unix.EROFS:
+		return err
+	}
+	return errNamed // the file system, or the kernel, has no such thing
 }
 
 // same reports a file that is another, or was written, since it was opened.

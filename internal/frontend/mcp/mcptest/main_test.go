@@ -29,6 +29,7 @@ type desk struct {
 	cs     *sdk.ClientSession
 	cmd    *exec.Cmd
 	stderr *syncBuffer
+	killed bool // by the test
 }
 
 // syncBuffer is what a process wrote, so far.
@@ -85,7 +86,7 @@ func open(t *testing.T, o options) *desk {
 	}
 	d.cs = cs
 	t.Cleanup(func() {
-		if err := cs.Close(); err != nil {
+		if err := cs.Close(); err != nil && !d.killed {
 			t.Errorf("close: %v\n%s", err, d.stderr)
 		}
 	})

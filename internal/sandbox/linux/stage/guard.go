@@ -21,18 +21,23 @@ func serveGuard(listener, lock int, g sandbox.Guard) *teller {
 	t := &teller{told: map[string]bool{}}
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
-		r := rules.New(rules.Config{
-			Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-			Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
-		})
-		if g.Only.On {
-			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
-		}
-		if err := guard.Serve(listener, lock, r, t.note); err != nil {
+		if err := guard.Serve(listener, lock, Rules(g), t.note); err != nil {
 			os.Exit(report(err))
 		}
 	}()
 	return t
+}
+
+// Rules are the name guard's rules for a run.
+func Rules(g sandbox.Guard) guard.Rules {
+	r := rules.New(rules.Config{
+		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
+		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
+	})
+	if g.Only.On {
+		r = rules.Only(r, g.Roots, g.Exempt, g.Only)
+	}
+	return r
 }
 
 // maxTold bounds the names that the supervisor is told of in one run.

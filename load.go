@@ -78,13 +78,7 @@ func (p Policy) settle(req sandbox.Request) (view, error) {
 		return view{}, publicConfig(err)
 	}
 	r := sandbox.Request{Mode: req.Mode, Workspace: req.Workspace, Environ: req.Environ, Guard: guardSupported() == nil}
-	state := trust.StateDir(os.Getenv, os.Getenv("HOME"))
-	r.Layers, r.Locks = sandbox.LayersIn(state), sandbox.LocksIn(state, os.Getenv("XDG_RUNTIME_DIR"))
-	for _, dir := range []string{config.UserDir(req.Environ, ""), state} {
-		if dir != "" {
-			r.Own = append(r.Own, dir)
-		}
-	}
+	r.Keep(config.UserDir(req.Environ, ""), trust.StateDir(os.Getenv, os.Getenv("HOME")), os.Getenv("XDG_RUNTIME_DIR"))
 	v := view{workspace: req.Workspace, wantsGuard: c.Guard(), warnings: c.Warnings()}
 	if v.policy, v.host, err = session.Settle(c, r, true); err != nil {
 		return v, public(err)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 
 	"bawn/internal/policy"
@@ -87,10 +85,8 @@ func checkCommand(args []string) int {
 	r.Verdict, r.Tier = d.Verdict.String(), tier
 	r.Rule, r.Reason, r.Origin, r.Lift = d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), lift(d.Rule.Lift)
 	if asJSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(r); err != nil {
-			return fail(err)
+		if code := printJSON(r); code != 0 {
+			return code
 		}
 	} else {
 		printf("%-5s  %s %s\n", r.Verdict, r.Action, printable(r.what()))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +13,16 @@ import (
 	"bawn/internal/sandbox"
 )
 
-// printJSON writes v for programs.
-func printJSON(v any) int {
-	enc := json.NewEncoder(os.Stdout)
+// writeJSON writes v for programs, in one line.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	return enc.Encode(v)
+}
+
+// printJSON writes v on standard output and returns the exit code.
+func printJSON(v any) int {
+	if err := writeJSON(os.Stdout, v); err != nil {
 		return fail(err)
 	}
 	return 0

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,10 +36,8 @@ func doctorCommand(args []string) int {
 	}
 	d := diagnose()
 	if asJSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(d); err != nil {
-			return fail(err)
+		if code := printJSON(d); code != 0 {
+			return code
 		}
 	} else {
 		printText(d.text(colours(os.Stdout)))

@@ -11,7 +11,7 @@ import (
 	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux"
 	"bawn/internal/sandbox/linux/guard"
-	"bawn/internal/sandbox/linux/guard/rules"
+	"bawn/internal/sandbox/linux/stage"
 	"bawn/internal/staged"
 )
 
@@ -27,10 +27,7 @@ type keepJudge struct {
 func newKeepJudge(p policy.Policy, host sandbox.Host) *keepJudge {
 	spec := sandbox.Plan(p, host, sandbox.Command{})
 	g := spec.Guard
-	j := &keepJudge{policy: p, rules: rules.New(rules.Config{
-		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked,
-	})}
+	j := &keepJudge{policy: p, rules: stage.Rules(g, nil)}
 	var notice string
 	if j.turn, notice = linux.Turn(g); notice != "" {
 		warn("%s", notice)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -158,7 +157,5 @@ func (r *lesson) json() error {
 	for _, l := range r.left {
 		out.NotProposed = append(out.NotProposed, leftJSON{policy.Redact(l.What), l.Why, lift(l.Lift), l.Comment})
 	}
-	enc := json.NewEncoder(r.f.learn.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	return writeJSON(r.f.learn.out, out)
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"bawn/internal/approval"
 	"bawn/internal/frontend/mcp"
 	worker "bawn/internal/frontend/mcp/inside"
@@ -122,8 +120,7 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	// Caught, so that a client that is gone ends the server in order; ignored
 	// would be ignored by the commands too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// Fewer turns for a long result; without it, as it was.
-	_, _ = unix.FcntlInt(uintptr(syscall.Stdout), unix.F_SETPIPE_SZ, 1<<20)
+	mcp.Widen(os.Stdout)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
 		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Search: s.config.Search(), Lift: liftServed,

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/sandbox"
 )
 
 // runOpen runs a command with the user's own permissions: bawn becomes it.
@@ -19,55 +20,15 @@ func runOpen(dir string, args, env []string) int {
 	if err := os.Chdir(dir); err != nil {
 		return fail(err)
 	}
-	path, err := lookPath(args[0], os.Getenv("PATH"))
+	path, err := sandbox.LookPath(args[0], os.Getenv("PATH"), "")
 	if err != nil {
 		return notRun(args[0], err)
 	}
 	err = syscall.Exec(path, args, env)
-	if err == syscall.ENOEXEC && textFile(path) {
+	if err == syscall.ENOEXEC && sandbox.TextFile(path) {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, args[1:]...), env)
 	}
 	return notRun(args[0], err)
-}
-
-// lookPath finds a program as execvp does, also in the current folder if the
-// path names it: outside the sandbox nothing is different from outside.
-func lookPath(name, path string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	err := error(syscall.ENOENT)
-	for _, dir := range strings.Split(path, ":") {
-		if dir == "" {
-			dir = "."
-		}
-		file := dir + "/" + name
-		st, e := os.Stat(file)
-		switch {
-		case e == nil && !st.Mode().IsRegular(), errors.Is(e, fs.ErrPermission):
-			err = syscall.EACCES
-		case e != nil:
-		case unix.Access(file, unix.X_OK) == nil:
-			return file, nil
-		default:
-			err = syscall.EACCES
-		}
-	}
-	return "", err
-}
-
-// textFile reports whether a shell could run the file: what has a NUL in its
-// first line is a program of another machine.
-func textFile(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return true // the shell says why not
-	}
-	defer f.Close()
-	var buf [256]byte
-	n, _ := f.Read(buf[:])
-	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
-	return bytes.IndexByte(line, 0) < 0
 }
 
 // copyOf is another descriptor for what n is, if that can be written to.

@@ -96,12 +96,8 @@ func (s *settings) settleTier(t policy.Tier, c session.Command, guard bool) (pol
 
 // request is what no file can say.
 func (s *settings) request(guard bool) sandbox.Request {
-	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Preset: s.preset, Layers: sandbox.LayersIn(trustState()), Locks: sandbox.LocksIn(trustState(), os.Getenv("XDG_RUNTIME_DIR"))}
-	for _, dir := range []string{config.UserDir(os.Environ(), ""), trustState()} {
-		if dir != "" {
-			r.Own = append(r.Own, dir)
-		}
-	}
+	r := sandbox.Request{Mode: s.mode, Workspace: s.workspace, Environ: os.Environ(), Guard: guard, Profile: s.profile, Install: s.install, Preset: s.preset}
+	r.Keep(config.UserDir(os.Environ(), ""), trustState(), os.Getenv("XDG_RUNTIME_DIR"))
 	return r
 }
 

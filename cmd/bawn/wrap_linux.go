@@ -146,7 +146,7 @@ func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
 // findProgram is the real path of what a word starts, as the sandbox will find
 // it.
 func findProgram(word string) string {
-	path, err := lookPath(word, os.Getenv("PATH"))
+	path, err := sandbox.LookPath(word, os.Getenv("PATH"), "")
 	if err != nil {
 		return ""
 	}
@@ -192,7 +192,7 @@ func untrusted(word, real string, p policy.Policy) string {
 // changeable says why a sandboxed command could decide what a word starts: by
 // the file, a link that leads to it, or a folder of PATH before it. "" is no.
 func changeable(view plain.View, word string) string {
-	found, err := lookPath(word, view.Path)
+	found, err := sandbox.LookPath(word, view.Path, "")
 	if err != nil {
 		return fmt.Sprintf("PATH has no %s", word)
 	}

@@ -3,8 +3,10 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
@@ -56,34 +58,20 @@ func setSingle(data []byte, layer Layer, key int, text, file string) ([]byte, er
 // setValue finds the value, or a place for the line, by the parser's own
 // offsets.
 func setValue(data []byte, key, value string) []byte {
-	var p unstable.Parser
-	p.Reset(data)
 	line := key + " = " + value
 	eol := "\n"
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
 	}
-	table := ""
 	header := -1             // where the text after [sandbox] begins
 	inline, dotted := -1, -1 // of sandbox = { and the first sandbox.x
 	inlineEmpty := false
-	for p.NextExpression() {
-		n := p.Expression()
+	for name, n := range expressions(data) {
 		if n.Kind == unstable.Table {
-			table = join(n.Key())
-			if table == "sandbox" {
-				it := n.Key()
-				it.Next()
-				header = int(it.Node().Raw.Offset)
+			if name == "sandbox" {
+				header = firstOf(n)
 			}
 			continue
-		}
-		if n.Kind != unstable.KeyValue {
-			continue
-		}
-		name := join(n.Key())
-		if table != "" {
-			name = table + "." + name
 		}
 		v := n.Value()
 		switch {
@@ -98,10 +86,8 @@ func setValue(data []byte, key, value string) []byte {
 					return splice(data, int(old.Raw.Offset), int(old.Raw.Length), value)
 				}
 			}
-		case table == "" && dotted < 0 && len(name) > 8 && name[:8] == "sandbox.":
-			it := n.Key()
-			it.Next()
-			dotted = int(it.Node().Raw.Offset)
+		case dotted < 0 && name == join(n.Key()) && strings.HasPrefix(name, "sandbox."): // in no table
+			dotted = firstOf(n)
 		}
 	}
 	switch {
@@ -128,6 +114,38 @@ func setValue(data []byte, key, value string) []byte {
 		text = eol + text
 	}
 	return append(slices.Clip(data), text...)
+}
+
+// expressions are the tables of a text that was read once, and its keys with
+// those of the tables that they lie in.
+func expressions(data []byte) iter.Seq2[string, *unstable.Node] {
+	return func(yield func(string, *unstable.Node) bool) {
+		var p unstable.Parser
+		p.Reset(data)
+		table := ""
+		for p.NextExpression() {
+			n := p.Expression()
+			name := join(n.Key())
+			switch {
+			case n.Kind == unstable.Table:
+				table = name
+			case n.Kind != unstable.KeyValue:
+				continue
+			case table != "":
+				name = table + "." + name
+			}
+			if !yield(name, n) {
+				return
+			}
+		}
+	}
+}
+
+// firstOf is where the key of an expression begins.
+func firstOf(n *unstable.Node) int {
+	it := n.Key()
+	it.Next()
+	return int(it.Node().Raw.Offset)
 }
 
 func join(it unstable.Iterator) string {

@@ -82,9 +82,6 @@ func addValue(data []byte, key, value string) []byte {
 	case last < 0 && line < 0: // [ ]
 		return splice(data, at+1, 0, value)
 	case line < 0: // on one line, from the last value on
-		if comma {
-			return splice(data, last, 0, ", "+value)
-		}
 		return splice(data, last, 0, ", "+value)
 	}
 	// The bracket has a line of its own: so has the new value.
@@ -118,8 +115,6 @@ func indentOf(data []byte, last, end int) string {
 
 // listOf finds the bracket that opens a list of [sandbox]; -1 if there is none.
 func listOf(data []byte, key string) int {
-	var p unstable.Parser
-	p.Reset(data)
 	open := func(n *unstable.Node) int {
 		end := 0
 		for it := n.Key(); it.Next(); {
@@ -130,18 +125,9 @@ func listOf(data []byte, key string) int {
 		}
 		return -1
 	}
-	table := ""
-	for p.NextExpression() {
-		n := p.Expression()
-		if n.Kind == unstable.Table {
-			table = join(n.Key())
-		}
+	for name, n := range expressions(data) {
 		if n.Kind != unstable.KeyValue {
 			continue
-		}
-		name := join(n.Key())
-		if table != "" {
-			name = table + "." + name
 		}
 		v := n.Value()
 		switch {

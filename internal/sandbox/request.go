@@ -88,6 +88,18 @@ type Folder struct {
 	Must bool
 }
 
+// Keep names what is bawn's own, by its folders of settings and of state and
+// the user's runtime folder, each "" if that is unknown: the first two are
+// hidden, and layers and locks lie in the last two.
+func (r *Request) Keep(settings, state, runtime string) {
+	for _, dir := range []string{settings, state} {
+		if dir != "" {
+			r.Own = append(r.Own, dir)
+		}
+	}
+	r.Layers, r.Locks = LayersIn(state), LocksIn(state, runtime)
+}
+
 // LocksIn is where Request.Locks lie: in bawn's state folder, and in the
 // user's runtime folder, either "" if that is unknown.
 func LocksIn(state, runtime string) (out []string) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -49,10 +48,14 @@ const (
 func (b hostBackend) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error) {
 	path := b.program
 	if path == "" {
-		var code int
-		if path, code = lookHost(spec.Args[0], spec.Path, spec.Dir); code != 0 {
+		var err error
+		if path, err = sandbox.LookPath(spec.Args[0], spec.Path, spec.Dir); err != nil {
+			code, why := 126, "permission denied"
+			if errors.Is(err, fs.ErrNotExist) {
+				code, why = 127, "command not found"
+			}
 			p := &hostProcess{events: make(chan sandbox.Event, 1), end: make(chan struct{}), state: hostEnded}
-			p.fail(code, map[int]string{126: "permission denied", 127: "command not found"}[code], spec.Args[0])
+			p.fail(code, why, spec.Args[0])
 			return p, nil
 		}
 	}
@@ -129,31 +132,6 @@ func (p *hostProcess) fail(code int, why, name string) {
 	if p.cmd == nil {
 		close(p.end)
 	}
-}
-
-// lookHost finds a program as a shell does.
-func lookHost(name, path, dir string) (file string, code int) {
-	if strings.Contains(name, "/") {
-		return name, 0
-	}
-	code = 127
-	for _, d := range strings.Split(path, ":") {
-		if !strings.HasPrefix(d, "/") {
-			d = dir + "/" + d
-		}
-		file := d + "/" + name
-		st, err := os.Stat(file)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			code = 126
-		case err != nil || !st.Mode().IsRegular():
-		case unix.Access(file, unix.X_OK) == nil:
-			return file, 0
-		default:
-			code = 126
-		}
-	}
-	return "", code
 }
 
 // Next implements sandbox.Process.

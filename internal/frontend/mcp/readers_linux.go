@@ -72,10 +72,16 @@ func (s *server) take(sess *session.Session) (*reader, error) {
 		return nil, err
 	}
 	rd.run, rd.in = one, one.stdin
-	if raw, err := rd.out.SyscallConn(); err == nil { // fewer turns; without it, as it was
+	Widen(rd.out)
+	return rd, nil
+}
+
+// Widen makes a pipe hold a long result, so that it takes fewer turns; one that
+// cannot be widened stays as it was.
+func Widen(pipe *os.File) {
+	if raw, err := pipe.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
 	}
-	return rd, nil
 }
 
 // give keeps a process for the next file.

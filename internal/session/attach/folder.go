@@ -172,7 +172,7 @@ func (f folder) dial(id string) (*wire, error) {
 		}
 		return nil, err
 	}
-	if !sameUser(fd) || !unconfined(fd) {
+	if !unconfined(fd) {
 		unix.Close(fd)
 		return nil, errors.New("another user's process listens there, or one in a sandbox")
 	}
@@ -181,16 +181,25 @@ func (f folder) dial(id string) (*wire, error) {
 
 // sameUser reports whether the other end is a process of this user.
 func sameUser(fd int) bool {
-	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	return err == nil && int(c.Uid) == os.Geteuid()
+	_, same := peer(fd)
+	return same
 }
 
-// unconfined reports whether the other end listens where this process is, and
-// not in a sandbox: where the environment names a folder that commands can
+// peer is the process at the other end, and whether it is one of this user.
+func peer(fd int) (pid int, same bool) {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, false
+	}
+	return int(c.Pid), int(c.Uid) == os.Geteuid()
+}
+
+// unconfined reports whether a process of this user listens at the other end
+// where this process is, and not in a sandbox: where the environment names a folder that commands can
 // write, one of them could wait there for what a session is told, and say yes.
 func unconfined(fd int) bool {
-	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	pid, same := peer(fd)
 	var mine, theirs unix.Stat_t
-	return err == nil && unix.Stat("/proc/self/ns/user", &mine) == nil &&
-		unix.Stat("/proc/"+strconv.Itoa(int(c.Pid))+"/ns/user", &theirs) == nil && mine.Dev == theirs.Dev && mine.Ino == theirs.Ino
+	return same && unix.Stat("/proc/self/ns/user", &mine) == nil &&
+		unix.Stat("/proc/"+strconv.Itoa(pid)+"/ns/user", &theirs) == nil && mine.Dev == theirs.Dev && mine.Ino == theirs.Ino
 }

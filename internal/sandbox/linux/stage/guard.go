@@ -23,21 +23,26 @@ func serveGuard(listener, lock int, g sandbox.Guard, mounts []rules.Mount) *tell
 	streams := guard.Streams() // before this process lets go of them
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
-		r := rules.New(rules.Config{
-			Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
-			Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked, Mounts: mounts,
-		})
-		if g.Only.On {
-			r = rules.Only(r, g.Roots, g.Exempt, g.Only)
-		}
-		if len(mounts) > 0 {
-			r = rules.Mounted(r, mounts)
-		}
-		if err := guard.Serve(listener, lock, streams, r, t.note); err != nil {
+		if err := guard.Serve(listener, lock, streams, Rules(g, mounts), t.note); err != nil {
 			os.Exit(report(err))
 		}
 	}()
 	return t
+}
+
+// Rules are the name guard's rules for a run; with mounts it holds these too.
+func Rules(g sandbox.Guard, mounts []rules.Mount) guard.Rules {
+	r := rules.New(rules.Config{
+		Roots: g.Roots, Exempt: g.Exempt, Home: g.Home, Paths: g.Paths,
+		Lifted: g.Lifted, Protected: g.Protected, Unprotected: g.Unprotected, Linked: g.Linked, Mounts: mounts,
+	})
+	if g.Only.On {
+		r = rules.Only(r, g.Roots, g.Exempt, g.Only)
+	}
+	if len(mounts) > 0 {
+		r = rules.Mounted(r, mounts)
+	}
+	return r
 }
 
 // maxTold bounds the names that the supervisor is told of in one run.

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -71,11 +70,11 @@ func run(profile string, status *os.File) (int, error) {
 
 // execute becomes the command. It returns only if it cannot.
 func execute(spec sandbox.Spec) (int, error) {
-	path, err := lookup(spec.Args[0], spec.Path)
+	path, err := sandbox.LookPath(spec.Args[0], spec.Path, "")
 	if err == nil {
 		err = syscall.Exec(path, spec.Args, spec.Env)
 	}
-	if err == unix.ENOEXEC && textFile(path) {
+	if err == unix.ENOEXEC && sandbox.TextFile(path) {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, spec.Args[1:]...), spec.Env)
 	}
 	code, reason := 126, err.Error()
@@ -86,40 +85,4 @@ func execute(spec sandbox.Spec) (int, error) {
 		}
 	}
 	return code, errors.New(strconv.Quote(spec.Args[0]) + ": " + reason)
-}
-
-// lookup finds a program as execvp does.
-func lookup(name, path string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	err := error(unix.ENOENT)
-	for _, dir := range strings.Split(path, ":") {
-		if dir == "" {
-			dir = "."
-		}
-		file := dir + "/" + name
-		st, e := os.Stat(file)
-		switch {
-		case e == nil && st.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil:
-			return file, nil
-		case e == nil, errors.Is(e, unix.EACCES), errors.Is(e, unix.EPERM):
-			err = unix.EACCES
-		}
-	}
-	return name, err
-}
-
-// textFile reports whether a shell could run the file: what has a NUL in its
-// first line is a program of another machine.
-func textFile(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return true // the shell says why not
-	}
-	defer f.Close()
-	var buf [256]byte
-	n, _ := f.Read(buf[:])
-	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
-	return bytes.IndexByte(line, 0) < 0
 }

@@ -142,6 +142,8 @@ echo "[core]" >l; chmod 555 $b; mv l $b/config; chmod 755 $b; layout $b; echo "g
 cp $b/config $b/l; mv $b/l $b/config; layout $b; echo "gitdir: $b" >p; mv p d/.git`, "git -C d status", false},
 	{"log made a repository elsewhere, its config kept open", "", `mkdir -p x/logs/d; echo ref: refs/heads/main >x/HEAD; exec 3>x/logs/d/config; echo "[core]" >&3; echo ref: refs/heads/main >x/logs/d/HEAD
 mv x/logs/d y; mkdir y/objects y/refs; { evil; printf '\tworktree = %s\n' "$PWD/y"; } >&3`, "git -C y status", false},
+	{"config by a second name made before, in a closed folder", "ln .git/config l", `chmod 0 .git; evil >>l; chmod 755 .git`, "git status", false},
+	{"hook by a second name made before, in a closed folder", "hook | put .git/hooks/post-checkout; echo true >.git/hooks/post-checkout; ln .git/hooks/post-checkout l", `chmod 0 .git; hook >l; chmod 755 .git`, checkout, false},
 	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
 }
 

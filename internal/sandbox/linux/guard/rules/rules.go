@@ -8,6 +8,8 @@
 package rules
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -167,11 +169,7 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 		return false
 	}
 	same := func(path string) bool {
-		if policy.InsideAny(path, r.Unprotected) {
-			return false
-		}
-		var o unix.Stat_t
-		return unix.Lstat(path, &o) == nil && o.Dev == s.Dev && o.Ino == s.Ino
+		return !policy.InsideAny(path, r.Unprotected) && r.mayBe(path, s)
 	}
 	for _, p := range r.Paths {
 		if r.lifted[LiftTarget] {
@@ -181,7 +179,10 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 			return true
 		}
 		if base(p) == "hooks" {
-			entries, _ := os.ReadDir(p)
+			entries, err := os.ReadDir(p)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && r.guarded(p) {
+				return true
+			}
 			for _, e := range entries {
 				if same(p + "/" + e.Name()) {
 					return true
@@ -190,8 +191,7 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 		}
 	}
 	for _, p := range r.Protected {
-		var o unix.Stat_t
-		if unix.Lstat(p, &o) == nil && o.Dev == s.Dev && o.Ino == s.Ino {
+		if r.mayBe(p, s) {
 			return true
 		}
 	}
@@ -208,6 +208,19 @@ func (r *rules) isProtected(s *unix.Stat_t) bool {
 		}
 	}
 	return false
+}
+
+// mayBe says whether path leads to the object, or cannot be looked at where the
+// command may have closed a folder. Elsewhere the sandbox has (hidden places).
+func (r *rules) mayBe(path string, s *unix.Stat_t) bool {
+	var o unix.Stat_t
+	switch unix.Lstat(path, &o) {
+	case nil:
+		return o.Dev == s.Dev && o.Ino == s.Ino
+	case unix.ENOENT, unix.ENOTDIR:
+		return false
+	}
+	return r.guarded(path)
 }
 
 // linked decides about the object of a hard link by the name it has: a second

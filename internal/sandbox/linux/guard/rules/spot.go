@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -168,10 +170,17 @@ func (s *spot) nested(i int) bool {
 // config was judged.
 func (s *spot) linkedTree() bool {
 	common := s.last() - 2
-	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) {
+	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) || !s.sameDisk("../..") {
 		return false
 	}
 	return s.dot >= 0 && common >= s.dot && s.home(common) || s.has(common, "HEAD")
+}
+
+// sameDisk says whether the turn that is held here holds at path as well: what
+// is on another disk, another guard's command may change meanwhile.
+func (s *spot) sameDisk(path string) bool {
+	var here, there unix.Stat_t
+	return unix.Fstatat(s.dir, "", &here, unix.AT_EMPTY_PATH) == nil && unix.Fstatat(s.dir, path, &there, 0) == nil && here.Dev == there.Dev
 }
 
 // sections are the folders of a git directory that git writes in. A bare

@@ -41,7 +41,7 @@ func main() {
 	srt := flag.String("srt", "", "path of sandbox-runtime's srt, which is to be compared")
 	codex := flag.String("codex", "", "path of the codex program, whose sandbox is to be compared")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
-	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, staged, work, screen, mcp or peers")
+	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, staged, work, screen, mcp, hook or peers")
 	pairs := flag.Int("pairs", 7, "interleaved pairs of each row of the name guard")
 	flag.Parse()
 	if err := run(*runs, *pairs, *long, *srt, *codex, *only); err != nil {
@@ -89,6 +89,7 @@ func run(runs, pairs int, long bool, srt, codex, only string) error {
 		{"work", true, b.work},
 		{"screen", false, screenRows},
 		{"mcp", false, func() error { return b.mcp(runs / 2) }},
+		{"hook", false, func() error { return b.hook(runs / 2) }},
 		{"peers", true, func() error { return b.peers(runs/4, srt, codex) }},
 	} {
 		if only != "" && only != s.name || only == "" && s.long && !long {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // mcp measures calls of a warm server beside the same sandbox without it.
@@ -79,6 +80,8 @@ func (b *bench) mcp(runs int) error {
 		return err
 	}
 	table("a call of bawn mcp in a warm server", rows, map[string]*row{})
-	fmt.Printf("  bash adds %s ms to the sandbox (target 3); read_file takes %s ms (target 5)\n", ms(bash.median()-plain.median()), ms(read.median()))
+	adds := bash.median() - plain.median()
+	verdict(fmt.Sprintf("bash adds %s ms to the sandbox", ms(adds)), adds <= 3*time.Millisecond, "at most 3 ms")
+	verdict(fmt.Sprintf("read_file of 1 MB takes %s ms", ms(read.median())), read.median() <= 5*time.Millisecond, "at most 5 ms")
 	return nil
 }

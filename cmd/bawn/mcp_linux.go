@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,6 +51,9 @@ func (f *mcpFlags) specs() []flagSpec {
 
 // mcpCommand serves one agent on standard input and output.
 func mcpCommand(args []string) int {
+	// A file is a message of some megabytes, what lives is little: at 100 % a third
+	// of a call is the collector's.
+	debug.SetGCPercent(400)
 	if len(args) > 0 && args[0] == "--inside" { // the file tools' work, in a sandbox
 		if err := worker.Serve(os.Stdin, os.Stdout); err != nil {
 			return exitRefused

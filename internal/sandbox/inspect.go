@@ -22,6 +22,7 @@ import (
 func Inspect(r Request) (policy.Config, Host, error) {
 	in := inspector{
 		getenv: func(name string) string { return getenv(r.Environ, name) },
+		above:  make(map[string]bool, 64),
 		host: Host{
 			Kinds: make(map[string]Kind, 512), Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
 			Links: map[string]string{}, Copies: map[string]string{},
@@ -120,14 +121,15 @@ type inspector struct {
 	host      Host
 	getenv    func(string) string
 	workspace string
+	above     map[string]bool // of folders: whether they are links, or below one
 }
 
 // Homes are the caller's home folders by real path: that of the environment,
-// and the one that the system knows.
+// and those that the system knows.
 func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes() }
 
-// homes returns the caller's home folders by real path: $HOME first, and the
-// password file's, so that a changed HOME does not expose the real one. A place
+// homes returns the caller's home folders by real path: $HOME first, and those
+// that the system knows, so that a changed HOME does not expose the real one. A place
 // that is private in the sandbox is hidden already, and no home.
 func (in *inspector) homes() []string {
 	var out []string
@@ -152,7 +154,9 @@ func (in *inspector) homes() []string {
 		}
 	}
 	add(in.getenv("HOME"))
-	add(systemHome(os.Getuid()))
+	for _, dir := range systemHomes(os.Getuid()) {
+		add(dir)
+	}
 	return out
 }
 
@@ -183,11 +187,11 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 	}
 	n := len(rules)
 	for i, r := range rules[:n:n] {
+		above := in.linkAbove(r.Path)
 		k := in.kind(r.Path)
 		if k == KindDir && !r.File && !r.IsSetting() {
 			rules = append(rules, in.linkedKeys(r, homes)...)
 		}
-		above := in.linkAbove(r.Path)
 		if k != KindLink && !above {
 			continue // its path is its real path
 		}
@@ -213,14 +217,19 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 	return rules, nil
 }
 
-// linkAbove reports whether a folder on the way to path is a symbolic link.
+// linkAbove reports whether a folder on the way to path is a symbolic link. It
+// looks at the upper ones first: below one that is not there is nothing to see.
 func (in *inspector) linkAbove(path string) bool {
-	for d := policy.Parent(path); d != "/"; d = policy.Parent(d) {
-		if in.kind(d) == KindLink {
-			return true
-		}
+	dir := policy.Parent(path)
+	if dir == "/" {
+		return false
 	}
-	return false
+	above, known := in.above[dir]
+	if !known {
+		above = in.linkAbove(dir) || in.kind(dir) == KindLink
+		in.above[dir] = above
+	}
+	return above
 }
 
 // linkedKeys hides what links inside a credential folder lead to (dotfile
@@ -352,7 +361,7 @@ func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 		writable = append(writable, c.GitDirs...)
 	}
 	dirs = append(dirs, writable...)
-	out := c.Hidden[:0:0]
+	out := c.Hidden[:0]
 next:
 	for _, r := range c.Hidden {
 		within := writable

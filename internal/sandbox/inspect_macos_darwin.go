@@ -50,13 +50,13 @@ func userTemp() (string, error) {
 	return diskPath(real)
 }
 
-// systemHome is the home of the user database, whatever $HOME says.
-func systemHome(uid int) string {
+// systemHomes has the home of the user database, whatever $HOME says.
+func systemHomes(uid int) []string {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
-		return ""
+		return nil
 	}
-	return u.HomeDir
+	return []string{u.HomeDir}
 }
 
 // onDisk adds to rules whose place exists the spelling that the disk has.

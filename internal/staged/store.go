@@ -220,7 +220,17 @@ func (r *Run) write(name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(r.dir+"/"+name, append(data, '\n'), 0o600)
+	f, err := os.OpenFile(r.dir+"/"+name, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data = append(data, '\n')
+	// Never cut to nothing: ext4 would wait for the disk at the close.
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(data)))
 }
 
 // takeLock holds the folder of a run. It may have got another name before it

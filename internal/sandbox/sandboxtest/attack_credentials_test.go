@@ -217,34 +217,43 @@ func TestF4_SystemSecrets(t *testing.T) {
 	})
 }
 
-// A HOME that is not the password file's: neither home gives up its secrets.
+// A HOME that is not the password file's: neither home gives up its secrets. Nor
+// where that file does not have the user, as with a directory service.
 func TestF4_TwoHomes(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
-		b := New(t, l)
-		passwd := filepath.Dir(b.Home) + "/passwd-home"
-		for _, h := range []string{b.Home, passwd} {
-			plant(t, h+"/.ssh", false)
-			plant(t, h+"/.netrc", true)
-			Write(t, h+"/.cache/x", "X")
-			Write(t, h+"/plain", "PLAIN")
+		for _, entry := range []bool{true, false} {
+			b := New(t, l)
+			homes := filepath.Dir(b.Home) + "/homes"
+			theirs, onto := homes+"/"+UserName, "/home"
+			real := onto + "/" + UserName
+			if os.Getuid() == 0 {
+				theirs, onto, real = homes, "/root", "/root"
+			}
+			for _, h := range []string{b.Home, theirs} {
+				plant(t, h+"/.ssh", false)
+				plant(t, h+"/.netrc", true)
+				Write(t, h+"/.cache/x", "X")
+				Write(t, h+"/plain", "PLAIN")
+			}
+			over := []string{tool(t, "over"), homes, onto}
+			if !entry {
+				passwd := filepath.Dir(b.Home) + "/passwd"
+				Write(t, passwd, "nobody:x:65534:65534::/nonexistent:/bin/sh\n")
+				over = append(over, passwd, "/etc/passwd")
+			}
+			p := startProbe(t, b, append(slices.Clip(over), "--", Binary(), "run", "-q", "--launcher", l, "--", tool(t, "probe")))
+			for _, h := range []string{b.Home, real} {
+				p.want("EACCES", "read", h+"/.netrc")
+				p.want("EACCES", "read", h+"/.ssh/key")
+				p.want("EROFS|EACCES", "creat", h+"/.bash_profile")
+				p.want("ok", "read", h+"/plain")
+			}
+			p.want("ok", "creat", b.Home+"/.cache/new")
+			p.want("EROFS", "creat", real+"/.cache/new")
+			p.end()
+			// The control: the same, without bawn.
+			p = startProbe(t, b, append(slices.Clip(over), "--", tool(t, "probe")))
+			p.want("ok", "read", real+"/.ssh/key")
 		}
-		real := "/root"
-		if os.Getuid() != 0 {
-			real = "/home/" + UserName
-		}
-		args := []string{tool(t, "over"), passwd, real, "--", Binary(), "run", "-q", "--launcher", l, "--", tool(t, "probe")}
-		p := startProbe(t, b, args)
-		for _, h := range []string{b.Home, real} {
-			p.want("EACCES", "read", h+"/.netrc")
-			p.want("EACCES", "read", h+"/.ssh/key")
-			p.want("EROFS|EACCES", "creat", h+"/.bash_profile")
-			p.want("ok", "read", h+"/plain")
-		}
-		p.want("ok", "creat", b.Home+"/.cache/new")
-		p.want("EROFS", "creat", real+"/.cache/new")
-		p.end()
-		// The control: the same, without bawn.
-		p = startProbe(t, b, []string{tool(t, "over"), passwd, real, "--", tool(t, "probe")})
-		p.want("ok", "read", real+"/.ssh/key")
 	})
 }

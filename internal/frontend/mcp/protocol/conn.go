@@ -36,6 +36,8 @@ type message struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *rpcError       `json:"error,omitempty"`
+
+	whole []byte // of an answer with a result: all of it as JSON
 }
 
 type rpcError struct {
@@ -306,11 +308,12 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 	if err != nil {
 		return message{Version: "2.0", ID: id, Error: err}
 	}
-	b, e := marshalResult(result)
+	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...)
+	b, e := appendResult(head, result)
 	if e != nil {
 		return message{Version: "2.0", ID: id, Error: &rpcError{codeInternal, e.Error(), nil}}
 	}
-	return message{Version: "2.0", ID: id, Result: b}
+	return message{Version: "2.0", ID: id, Result: b[len(head):], whole: append(b, '}')}
 }
 
 var errUnread = errors.New("the client does not read")
@@ -365,17 +368,12 @@ func (c *conn) send(b []byte) <-chan error {
 	return done
 }
 
-// encode is a message, or a list of them, as JSON. A result is JSON already, and
-// may be long: it is not gone through again.
+// encode is a message, or a list of them, as JSON.
 func encode(v any) ([]byte, error) {
-	m, one := v.(message)
-	if !one || m.Result == nil {
-		return marshal(v)
+	if m, one := v.(message); one && m.whole != nil {
+		return m.whole, nil
 	}
-	b := make([]byte, 0, len(m.Result)+len(m.ID)+64)
-	b = append(append(b, `{"jsonrpc":"2.0","id":`...), m.ID...)
-	b = append(append(b, `,"result":`...), m.Result...)
-	return append(b, '}'), nil
+	return marshal(v)
 }
 
 // marshal is JSON without the escapes for HTML, which a model would read.

@@ -16,7 +16,7 @@ func TestTexts(t *testing.T) {
 		if rapid.Bool().Draw(t, "more") {
 			result["isError"] = true
 		}
-		b, err := marshalResult(result)
+		b, err := appendResult(nil, result)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@
 # on Debian or Ubuntu).
 export CGO_ENABLED = 0
 
-.PHONY: pictures build test deps vet cross unit suite agents test-agents bench fuzz soak generate
+.PHONY: pictures build test deps vet cross lint unit suite agents test-agents bench fuzz soak generate
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn
@@ -19,6 +19,10 @@ vet:
 
 cross:
 	scripts/crossbuild.sh
+
+# staticcheck and gosec. Not part of test: building them takes minutes.
+lint:
+	scripts/lint.sh
 
 # Pure code with the race detector, and not again without; code that is both.
 PURE = ./internal/policy/... ./internal/hostname ./internal/shell/... ./internal/egress ./internal/sandbox ./internal/gitdir/...

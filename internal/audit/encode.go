@@ -3,7 +3,6 @@ package audit
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"bawn/internal/policy"
@@ -131,6 +130,3 @@ func appendRune(b []byte, c rune) []byte {
 	}
 	return utf8.AppendRune(b, c)
 }
-
-// stamp cuts a time to what a line holds.
-func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

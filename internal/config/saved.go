@@ -57,15 +57,6 @@ func answer(rules []string, k int, what string, to, from *[]string) error {
 	return nil
 }
 
-// ForgetAllowed takes hosts out of the saved answers. A host that is not
-// among them is no error.
-func ForgetAllowed(dir string, rules ...string) error {
-	return changeSaved(dir, func(s *saved) error {
-		s.allowed = slices.DeleteFunc(s.allowed, func(h string) bool { return slices.Contains(rules, h) })
-		return nil
-	})
-}
-
 func changeSaved(dir string, change func(*saved) error) error {
 	if !filepath.IsAbs(dir) {
 		return errors.New("saving the answer: no folder for your settings is known")

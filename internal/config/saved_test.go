@@ -83,12 +83,6 @@ func TestSaveAllowed(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", st.Mode(), err)
 	}
-	if err := ForgetAllowed(dir, "b.example", "never.example"); err != nil {
-		t.Fatal(err)
-	}
-	if got := texts(w.load().Items("sandbox.allowed_domains")); got != "a.example:443" {
-		t.Errorf("after forgetting %q", got)
-	}
 	// A file that somebody wrote by hand and spoilt is not overwritten.
 	w.write(w.savedFile(), "[sandbox]\nexclude = ['bash']\n")
 	if err := SaveAllowed(dir, "c.example"); !errors.Is(err, policy.ErrRefused) || !strings.Contains(err.Error(), "belongs in config.toml") {

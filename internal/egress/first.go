@@ -21,7 +21,7 @@ const (
 	FirstHTTP
 )
 
-// CheckFirst compares the first bytes that a client sends over a connection
+// checkFirst compares the first bytes that a client sends over a connection
 // to host with host itself: the server name of TLS, or the Host field and the
 // absolute target of an HTTP/1 request, if that is what they are. Many hosts
 // share one address, and the server decides by these which it is: without the
@@ -29,8 +29,8 @@ const (
 // address is named by no ClientHello, as the standard wants it.
 //
 // b is everything the client has sent. While the answer is FirstMore, as much
-// of it as Passable says may go on to the server.
-func CheckFirst(host policy.Host, b []byte) First {
+// of it as passable says may go on to the server.
+func checkFirst(host policy.Host, b []byte) First {
 	if len(b) == 0 {
 		return FirstMore
 	}
@@ -78,11 +78,11 @@ func beforeHello(b []byte) First {
 	return FirstTLS
 }
 
-// Passable says how many of the bytes for which CheckFirst wants more may go on
+// passable says how many of the bytes for which checkFirst wants more may go on
 // already: what could be another protocol must, because its server may be
 // waited for. Nothing of a ClientHello, of an HTTP head only whole lines, and
 // of HTTP/2 the settings: no server acts before the end of a head.
-func Passable(b []byte) int {
+func passable(b []byte) int {
 	if len(b) > 0 && b[0] == recordHandshake {
 		return 0
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // Real servers are more tolerant than the standards. None may be led to
-// another name by what CheckFirst takes for another protocol.
+// another name by what checkFirst takes for another protocol.
 func TestTolerantServersAreNotMisled(t *testing.T) {
 	w := newWorld(t, allowed(t))
 	through := func(t *testing.T, port uint16, send string) string {
@@ -227,16 +227,16 @@ func TestFirstBytesOfHTTP2(t *testing.T) {
 		{"PRI * HTTP/2.0\r\n\r\nXX", FirstHTTP},
 	} {
 		for n := range c.send {
-			if got := CheckFirst(host, []byte(c.send[:n])); got != FirstMore && got != c.want {
+			if got := checkFirst(host, []byte(c.send[:n])); got != FirstMore && got != c.want {
 				t.Errorf("%d of %q: %v", n, c.send, got)
 			}
 		}
-		if got := CheckFirst(host, []byte(c.send)); got != c.want {
+		if got := checkFirst(host, []byte(c.send)); got != c.want {
 			t.Errorf("%q: %v, want %v", c.send, got, c.want)
 		}
 	}
 	// What a server needs to speak goes on, a request does not.
-	if n := Passable([]byte(start + frame(1, 5, 1, good)[:12])); n != len(start) {
+	if n := passable([]byte(start + frame(1, 5, 1, good)[:12])); n != len(start) {
 		t.Errorf("%d of %d bytes may pass", n, len(start))
 	}
 }

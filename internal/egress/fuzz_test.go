@@ -159,12 +159,12 @@ func FuzzFirst(f *testing.F) {
 	}
 	host, _ := policy.ParseHost("allowed.test")
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
-		all := CheckFirst(host, b)
+		all := checkFirst(host, b)
 		part := b[:min(max(n, 0), len(b))]
-		if early := CheckFirst(host, part); early != FirstMore && early != all {
+		if early := checkFirst(host, part); early != FirstMore && early != all {
 			t.Fatalf("%q: %v, then %v after %d bytes", b, all, early, len(part))
 		} else if early == FirstMore {
-			if n := Passable(part); n < 0 || n > len(part) {
+			if n := passable(part); n < 0 || n > len(part) {
 				t.Fatalf("%q: %d may pass", part, n)
 			}
 		}

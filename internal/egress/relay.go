@@ -32,7 +32,7 @@ func (e *MismatchError) Error() string {
 // other side takes it. The server may speak first.
 //
 // If host is not the zero Host, the client's first bytes are compared with it
-// (CheckFirst); if they name another one the client is told in its protocol
+// (checkFirst); if they name another one the client is told in its protocol
 // and the error is a *MismatchError.
 func (p *Proxy) Relay(client, server net.Conn, host policy.Host) error {
 	c, ok := client.(*reader)
@@ -181,14 +181,14 @@ func (p *Proxy) first(t *tunnel, host policy.Host) error {
 	}
 	for {
 		b := c.buffered()
-		tls := Passable(b) == 0 && len(b) > 0
-		f := CheckFirst(host, b)
+		tls := passable(b) == 0 && len(b) > 0
+		f := checkFirst(host, b)
 		if f == FirstTLS || f == FirstHTTP {
 			return &MismatchError{host, f}
 		}
 		pass := len(b)
 		if f == FirstMore {
-			pass = Passable(b)
+			pass = passable(b)
 		}
 		if pass > sent {
 			n, err := t.s.Conn.Write(b[sent:pass])

@@ -116,7 +116,7 @@ func TestFirstBytes(t *testing.T) {
 		{"allowed.test", "\x00\x00\x00\x08\x04\xd2\x16\x2f", FirstOK},
 		{"allowed.test", "\x16\x02not TLS\n", FirstOK},
 	} {
-		if got := CheckFirst(host(c.host), []byte(c.send)); got != c.want {
+		if got := checkFirst(host(c.host), []byte(c.send)); got != c.want {
 			t.Errorf("%s: %.60q: %v, want %v", c.host, c.send, got, c.want)
 		}
 	}

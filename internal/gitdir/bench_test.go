@@ -37,7 +37,7 @@ func BenchmarkParseConfig(b *testing.B) {
 	data := []byte(readFile(b, m+"/.git/config"))
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := ParseConfig(data); err != nil {
+		if _, err := parseConfig(data); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -37,7 +37,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// ParseConfig reads a git config file by the grammar of git's own config.c:
+// parseConfig reads a git config file by the grammar of git's own config.c:
 // what git refuses is refused, what git accepts gives the same entries. It is
 // stricter in one point: a NUL byte outside a comment is an error, because
 // git would cut the value there and a caller that judges it would not.
@@ -45,7 +45,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // ones turn each into a blank). Includes are not followed.
 //
 // With an error, the entries before it are returned as well.
-func ParseConfig(data []byte) ([]Entry, error) {
+func parseConfig(data []byte) ([]Entry, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	s := scanner{data: data, line: 1}
 	var out []Entry

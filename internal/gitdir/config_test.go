@@ -61,16 +61,16 @@ func list(entries []Entry) string {
 	return b.String()
 }
 
-// compare holds ParseConfig against git. Two differences are meant: NUL, and
+// compare holds parseConfig against git. Two differences are meant: NUL, and
 // white space inside a value before git 2.45.
 func compare(t fataler, dir string, data []byte) {
-	entries, err := ParseConfig(data)
+	entries, err := parseConfig(data)
 	if len(data) > 0 && bytes.IndexByte(data, 0) >= 0 {
-		return // ParseConfig is stricter; see TestConfigNUL
+		return // parseConfig is stricter; see TestConfigNUL
 	}
 	theirs, gitErr := gitList(t, dir, data)
 	if (err == nil) != (gitErr == nil) {
-		t.Fatalf("%q: ParseConfig %v, git %v", data, err, gitErr)
+		t.Fatalf("%q: parseConfig %v, git %v", data, err, gitErr)
 	}
 	if err != nil {
 		return
@@ -112,7 +112,7 @@ func TestConfigLikeGitProperty(t *testing.T) {
 	})
 }
 
-// What git writes, ParseConfig reads back, whatever the value.
+// What git writes, parseConfig reads back, whatever the value.
 func TestConfigWrittenByGit(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -137,7 +137,7 @@ func TestConfigWrittenByGit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := ParseConfig(data)
+		got, err := parseConfig(data)
 		want := []Entry{{Section: "s", Subsection: sub, Sub: true, Key: "key", Value: value, Line: 2}}
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%q: %+v, %v, want %+v", data, got, err, want)
@@ -147,7 +147,7 @@ func TestConfigWrittenByGit(t *testing.T) {
 
 func TestConfigEntries(t *testing.T) {
 	const text = "\xef\xbb\xbf[Core]\r\n\tBare\r\n  x = a \\\r\n b ; c\r\n[A \"B \\\"c\"] y = \"1\n"
-	got, err := ParseConfig([]byte(text))
+	got, err := parseConfig([]byte(text))
 	want := []Entry{
 		{Section: "core", Key: "bare", NoValue: true, Line: 2},
 		{Section: "core", Key: "x", Value: "a  b", Line: 3},
@@ -159,7 +159,7 @@ func TestConfigEntries(t *testing.T) {
 	if !errors.As(err, &syntax) || syntax.Line != 5 || !strings.Contains(syntax.What, "open quote") {
 		t.Errorf("error %v, want an open quote in line 5", err)
 	}
-	got, err = ParseConfig([]byte("[a]\nb = x\ty \n"))
+	got, err = parseConfig([]byte("[a]\nb = x\ty \n"))
 	if err != nil || len(got) != 1 || got[0].Value != "x\ty" {
 		t.Errorf("white space inside a value: %+v, %v", got, err)
 	}
@@ -174,7 +174,7 @@ func TestConfigErrorLines(t *testing.T) {
 		"[a]\nb=x\\\ny\\q":          `line 3: unknown escape \q`,
 		"[a]\r\nb=1\r\nc=2\\\n\"\n": "line 4: value with an open quote",
 	} {
-		if _, err := ParseConfig([]byte(text)); err == nil || err.Error() != want {
+		if _, err := parseConfig([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -186,7 +186,7 @@ func TestConfigNUL(t *testing.T) {
 		"[a]\nb=x\x00y\n": false, "[a]\nb=\"\x00\"\n": false, "[a \"x\x00\"]\nb=1\n": false, "[a]\n\x00": false, "[a]\nb\x00=1\n": false,
 		"[a]\nb=x # \x00\n": true, "# \x00\n": true,
 	} {
-		if _, err := ParseConfig([]byte(text)); (err == nil) != ok {
+		if _, err := parseConfig([]byte(text)); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -198,7 +198,7 @@ func FuzzParseConfig(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entries, err := ParseConfig(data)
+		entries, err := parseConfig(data)
 		lines := bytes.Count(data, []byte("\n")) + 1
 		var text strings.Builder
 		escape := strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "\n", "\\n")
@@ -223,7 +223,7 @@ func FuzzParseConfig(f *testing.F) {
 		if err != nil && (!errors.As(err, &syntax) || syntax.Line < 1 || syntax.Line > lines) {
 			t.Fatalf("%q: error %v", data, err)
 		}
-		again, err := ParseConfig([]byte(text.String()))
+		again, err := parseConfig([]byte(text.String()))
 		if err != nil || list(again) != list(entries) {
 			t.Fatalf("%q → %q: %v\n %q\n %q", data, text.String(), err, list(entries), list(again))
 		}

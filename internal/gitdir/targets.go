@@ -107,7 +107,7 @@ func (f *finder) config(p place) ([]variable, error) {
 		}
 		return nil, fmt.Errorf("read git config %q: %w", p.path, err)
 	}
-	entries, err := ParseConfig(data)
+	entries, err := parseConfig(data)
 	if err != nil {
 		return nil, fmt.Errorf("read git config %q: %w", p.path, err)
 	}

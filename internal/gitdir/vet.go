@@ -69,7 +69,7 @@ func VetConfig(text []byte, v Vetting) error {
 	if len(text) > maxConfig {
 		return fmt.Errorf("git config larger than %d bytes: %w", maxConfig, ErrLimit)
 	}
-	entries, err := ParseConfig(text)
+	entries, err := parseConfig(text)
 	if err != nil {
 		return fmt.Errorf("git config: %w", err)
 	}
@@ -437,7 +437,7 @@ func ReadConfig(path string) []Entry {
 	if err != nil {
 		return nil
 	}
-	entries, err := ParseConfig(data)
+	entries, err := parseConfig(data)
 	if err != nil {
 		return nil
 	}

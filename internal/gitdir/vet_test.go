@@ -47,7 +47,7 @@ func TestVetConfigKeys(t *testing.T) {
 				t.Errorf("%q: %v", text, err)
 				continue
 			}
-			old, _ := ParseConfig([]byte("[x]\ny\n" + text))
+			old, _ := parseConfig([]byte("[x]\ny\n" + text))
 			if err := VetConfig([]byte(text), Vetting{Old: old}); err != nil {
 				t.Errorf("%q, there before: %v", text, err)
 			}
@@ -164,7 +164,7 @@ func FuzzVetConfig(f *testing.F) {
 	f.Add([]byte("[core]\nbare = false\n[user]\nname = a \\\n[alias]\nx = !y\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		err := VetConfig(data, Vetting{})
-		entries, parseErr := ParseConfig(data)
+		entries, parseErr := parseConfig(data)
 		if parseErr != nil {
 			if err == nil {
 				t.Fatalf("%q passes without being read", data)

@@ -121,7 +121,7 @@ func worktreeOf(g string) string {
 	if err != nil {
 		return ""
 	}
-	entries, err := ParseConfig(data)
+	entries, err := parseConfig(data)
 	if err != nil {
 		return ""
 	}
@@ -141,7 +141,7 @@ func moduleFor(dir string) (modules, name string, ok bool) {
 			path := strings.TrimPrefix(dir[len(up):], "/")
 			name = path
 			if data, err := readRegular(up+"/.gitmodules", maxConfig); err == nil {
-				if entries, err := ParseConfig(data); err == nil {
+				if entries, err := parseConfig(data); err == nil {
 					for i := range entries {
 						if e := &entries[i]; e.Section == "submodule" && e.Key == "path" && e.Value == path {
 							name = e.Subsection

@@ -199,8 +199,8 @@ func FixedRule(path string, a Access, id, text string) PathRule {
 // Table is an immutable, sorted list of path rules.
 type Table struct{ rules []PathRule }
 
-// NewTable sorts rules and keeps the strictest of those for one path.
-func NewTable(rules []PathRule) Table {
+// newTable sorts rules and keeps the strictest of those for one path.
+func newTable(rules []PathRule) Table {
 	// Pointers, not rules, are moved: the table is made on every run.
 	order := make([]*PathRule, len(rules))
 	for i := range rules {

@@ -60,9 +60,9 @@ func TestLookupIsLongestThenStrictest(t *testing.T) {
 	for range 2000 {
 		rules := randomRules(r)
 		before := slices.Clone(rules)
-		table := NewTable(rules)
+		table := newTable(rules)
 		if !slices.Equal(rules, before) {
-			t.Fatal("NewTable changed its argument")
+			t.Fatal("newTable changed its argument")
 		}
 		for range 20 {
 			p := randomPath(r)
@@ -102,7 +102,7 @@ func TestLookupIsLongestThenStrictest(t *testing.T) {
 
 func TestTableIsImmutable(t *testing.T) {
 	rules := []PathRule{FixedRule("/a", Hidden, "a", ""), FixedRule("/b", ReadOnly, "b", "")}
-	table := NewTable(rules)
+	table := newTable(rules)
 	rules[0].Access = ReadWrite
 	table.Rules()[0].Access = ReadWrite
 	_ = append(table.Below("/a"), FixedRule("/z", ReadWrite, "z", ""))
@@ -115,7 +115,7 @@ func TestTableIsImmutable(t *testing.T) {
 }
 
 func TestDecideForm(t *testing.T) {
-	table := NewTable([]PathRule{FixedRule("/", ReadWrite, "root", "all")})
+	table := newTable([]PathRule{FixedRule("/", ReadWrite, "root", "all")})
 	if d := table.Decide(Write{"/a/b"}); d.Verdict != Allow {
 		t.Fatalf("a clean path: %+v", d)
 	}

@@ -161,7 +161,7 @@ func New(c Config) (Policy, error) {
 		gitDirs = append(gitDirs, d)
 	}
 	c.GitDirs = gitDirs
-	p.files = NewTable(c.rules())
+	p.files = newTable(c.rules())
 	if !p.HasNetwork() {
 		if n := c.Network; len(n.Allow)+len(n.LocalPorts)+len(n.AllowPrivate) > 0 {
 			p.warnings = append(p.warnings, p.NoNetwork().Text+": the hosts that were allowed are left out")

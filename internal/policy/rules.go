@@ -94,9 +94,6 @@ func (c Config) asFolder(cache PathRule) bool {
 // devices are the nodes the sandbox's /dev has.
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
 
-// Devices lists the names of the device nodes in the sandbox's /dev.
-func Devices() []string { return devices[:6] } // ptmx is devpts' own
-
 // pathSet is a set of absolute paths.
 type pathSet map[string]struct{}
 

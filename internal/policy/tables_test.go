@@ -163,7 +163,7 @@ func TestCaches(t *testing.T) {
 // a cache is deeper than the cache.
 func TestCachesHideTheirSecrets(t *testing.T) {
 	hidden, caches := Credentials([]string{testHome}, env()), Caches(testHome, env(), SharedCaches)
-	table := NewTable(append(hidden, caches...))
+	table := newTable(append(hidden, caches...))
 	for _, h := range hidden {
 		if r := table.Lookup(h.Path + "/x"); r.Access != Hidden {
 			t.Errorf("%s is %v by %s", h.Path, r.Access, r.Path)

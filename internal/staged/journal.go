@@ -194,3 +194,13 @@ func (j *journal) close() {
 		j.f = nil
 	}
 }
+
+// knows reports whether a keep put what st is of in place, or a person approved
+// it as it is.
+func (j *journal) knows(p place, st *unix.Stat_t) bool {
+	if ctime, ok := j.kept[p]; ok && ctime == st.Ctim.Nano() {
+		return true
+	}
+	s, ok := j.approved[p]
+	return ok && s == seenOf(st)
+}

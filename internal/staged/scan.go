@@ -497,11 +497,3 @@ func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, 
 // after reports whether what st is of was changed after the run began: nothing
 // but the kernel sets a change time.
 func (r *Run) after(st *unix.Stat_t) bool { return st.Ctim.Nano() >= r.Since }
-
-func (j *journal) knows(p place, st *unix.Stat_t) bool {
-	if ctime, ok := j.kept[p]; ok && ctime == st.Ctim.Nano() {
-		return true
-	}
-	s, ok := j.approved[p]
-	return ok && s == seenOf(st)
-}

@@ -445,12 +445,16 @@ func removeAll(path string) error {
 	if err := os.RemoveAll(path); err == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() { // never a link: WalkDir follows none
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
+	_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder, which its owner is to enter
+	if root, err := os.OpenRoot(path); err == nil {
+		_ = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+			if e != nil && e.IsDir() { // never a link: WalkDir follows none
+				_ = root.Chmod(p, 0o700)
+			}
+			return nil
+		})
+		_ = root.Close()
+	}
 	return os.RemoveAll(path)
 }
 

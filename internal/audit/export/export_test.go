@@ -313,6 +313,11 @@ func TestSendHTTPS(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	planted := t.TempDir() // which a command could have written
+	if err := os.WriteFile(filepath.Join(planted, "curl"), []byte("#!/bin/sh\necho 200\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", planted+":"+os.Getenv("PATH"))
 	getenv := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, `OTEL_EXPORTER_OTLP_HEADERS=x-key=a"b\c`}
 	if _, err := Send(t.Context(), records(), env(getenv...)); err == nil || len(c.got) != 0 {
 		t.Errorf("a certificate that nobody vouches for: %v", err)

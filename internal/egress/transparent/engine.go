@@ -82,7 +82,7 @@ const (
 
 // New starts an Engine. On failure it has closed the descriptors.
 func New(o Options) (*Engine, error) {
-	e := &Engine{o: o, pool: NewPool(), table: newTable(), queries: make(chan packet, maxQueries)}
+	e := &Engine{o: o, pool: newPool(), table: newTable(), queries: make(chan packet, maxQueries)}
 	e.resolver = &Resolver{Name: o.Name, Pool: e.pool}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	if err := e.check(); err != nil {

@@ -33,8 +33,8 @@ type Pool struct {
 	addrs map[policy.Host]uint32
 }
 
-// NewPool makes an empty pool.
-func NewPool() *Pool {
+// newPool makes an empty pool.
+func newPool() *Pool {
 	return &Pool{hosts: map[uint32]policy.Host{}, addrs: map[policy.Host]uint32{}}
 }
 

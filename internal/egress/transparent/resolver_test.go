@@ -15,7 +15,7 @@ import (
 )
 
 func testResolver() *Resolver {
-	return &Resolver{Pool: NewPool(), Name: func(_ context.Context, h policy.Host) policy.Decision {
+	return &Resolver{Pool: newPool(), Name: func(_ context.Context, h policy.Host) policy.Decision {
 		switch {
 		case h.String() == "allowed.test", strings.HasSuffix(h.String(), ".allowed.test"):
 			return policy.Decision{Verdict: policy.Allow}
@@ -203,7 +203,7 @@ func TestAnswersFit(t *testing.T) {
 
 func TestPoolIsOneToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := NewPool()
+		p := newPool()
 		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{1,3}(\.[a-z]{1,3}){0,2}`), rapid.ID).Draw(t, "names")
 		seen := map[netip.Addr]policy.Host{}
 		for range 2 {
@@ -232,7 +232,7 @@ func TestPoolIsOneToOne(t *testing.T) {
 }
 
 func TestPoolBounds(t *testing.T) {
-	p, r := NewPool(), testResolver()
+	p, r := newPool(), testResolver()
 	r.Pool = p
 	if _, ok := p.Addr(policy.Host{}); ok {
 		t.Error("no host has an address")

@@ -84,14 +84,6 @@ func (a *Agent) Sample(k Kind, value, dir string) []byte {
 	return nil
 }
 
-// Tools are the names of the tools of an agent that are answered.
-func (a *Agent) Tools() (out []string) {
-	for name := range a.tools {
-		out = append(out, name)
-	}
-	return out
-}
-
 func (a *Agent) answers(event string) bool {
 	for _, e := range a.events {
 		if e == event {

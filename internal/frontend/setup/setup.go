@@ -179,7 +179,7 @@ func (c Change) write() error {
 		return os.Remove(c.real)
 	}
 	dir := filepath.Dir(c.real)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- settings of a project, which others may read
 		return err
 	}
 	d, err := disk.Open(dir)

@@ -89,6 +89,7 @@ func (f *frame) askPlaces() string {
 	var b strings.Builder
 	b.WriteString(ansi.SaveCursor)
 	for i := range f.guard.asked {
+		// #nosec G404 -- the runtime's generator, which the system seeds and no command sees
 		p := tea.Position{X: rand.IntN(max(f.w, 1)), Y: 1 + rand.IntN(max(f.h-1, 1))}
 		f.guard.asked[i] = p
 		b.WriteString(ansi.CursorPosition(p.X+1, p.Y+1) + ansi.RequestCursorPositionReport)

@@ -25,8 +25,8 @@ var bwrapPaths = [...]string{"/usr/bin/bwrap", "/bin/bwrap"}
 // overflowID is how ids without a mapping show (user_namespaces(7)).
 const overflowID = 65534
 
-// FindBwrap returns the system's bubblewrap, or why there is none to trust.
-func FindBwrap() (string, error) {
+// findBwrap returns the system's bubblewrap, or why there is none to trust.
+func findBwrap() (string, error) {
 	for _, p := range bwrapPaths {
 		var st unix.Stat_t
 		if err := unix.Stat(p, &st); err != nil {
@@ -62,7 +62,7 @@ func startBwrap(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process, error)
 }
 
 func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Process, error) {
-	path, err := FindBwrap()
+	path, err := findBwrap()
 	if err != nil {
 		return nil, &sandbox.Unavailable{Mechanism: string(Bwrap), Reason: err.Error()}
 	}
@@ -102,7 +102,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 	if spec.TTY {
 		files[stage.StdioFD], files[stage.StdioFD+1], files[stage.StdioFD+2] = null, null, null
 	}
-	args, data2 := BwrapArgs(spec, firstDataFD)
+	args, data2 := bwrapArgs(spec, firstDataFD)
 	argFile, err := keep(specFile([]byte(strings.Join(args, "\x00") + "\x00")))
 	if err != nil {
 		out.Close()
@@ -160,7 +160,7 @@ const firstDataFD = stage.ExeFD + 2
 func ShownBwrapArgs(spec sandbox.Spec) []string {
 	mounts, _ := plainFolders(spec.Mounts)
 	spec.Mounts = present(mounts)
-	args, _ := BwrapArgs(spec, firstDataFD)
+	args, _ := bwrapArgs(spec, firstDataFD)
 	return args
 }
 
@@ -240,9 +240,9 @@ func (p *process) launcherOutput() string {
 	return strings.TrimPrefix(line, "bwrap: ")
 }
 
-// BwrapArgs turns a Spec into bubblewrap's arguments. Files with content are
+// bwrapArgs turns a Spec into bubblewrap's arguments. Files with content are
 // passed as descriptors from firstFD on; data holds them in order.
-func BwrapArgs(spec sandbox.Spec, firstFD int) (args, data []string) {
+func bwrapArgs(spec sandbox.Spec, firstFD int) (args, data []string) {
 	add := func(a ...string) { args = append(args, a...) }
 	perms := func(m sandbox.Mount) string { return fmt.Sprintf("%04o", m.Mode) }
 	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try",

@@ -42,7 +42,7 @@ var allSteps = []sandbox.Mount{
 }
 
 func TestBwrapArgsGolden(t *testing.T) {
-	args, data := BwrapArgs(sandbox.Spec{Dir: "/home/me/src", Mounts: allSteps}, 10)
+	args, data := bwrapArgs(sandbox.Spec{Dir: "/home/me/src", Mounts: allSteps}, 10)
 	var b strings.Builder
 	for _, a := range args {
 		if strings.HasPrefix(a, "--") && b.Len() > 0 {
@@ -80,8 +80,8 @@ func TestBwrapArgsCoverEveryStep(t *testing.T) {
 	seen := map[sandbox.Op]bool{}
 	for _, m := range allSteps {
 		seen[m.Op] = true
-		args, _ := BwrapArgs(sandbox.Spec{Dir: "/", Mounts: []sandbox.Mount{m}}, 10)
-		none, _ := BwrapArgs(sandbox.Spec{Dir: "/"}, 10)
+		args, _ := bwrapArgs(sandbox.Spec{Dir: "/", Mounts: []sandbox.Mount{m}}, 10)
+		none, _ := bwrapArgs(sandbox.Spec{Dir: "/"}, 10)
 		if len(args) <= len(none) || !slices.Contains(args, m.Target) {
 			t.Errorf("%+v gives %q", m, args)
 		}
@@ -103,7 +103,7 @@ func TestA79_NamesAreNotOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := sandbox.Plan(p, sandbox.Host{Kinds: map[string]sandbox.Kind{dir: sandbox.KindDir}}, sandbox.Command{})
-		args, _ := BwrapArgs(spec, 10)
+		args, _ := bwrapArgs(spec, 10)
 		i := slices.Index(args, "--bind")
 		if i < 0 || args[i+1] != dir || args[i+2] != dir {
 			t.Errorf("%q is not bound as itself: %q", dir, args)

@@ -84,7 +84,7 @@ func nativeCheck(native, bwrap probed) Check {
 
 func bwrapCheck(bwrap, native probed) Check {
 	c := Check{Name: "bwrap launcher", Outcome: OK}
-	path, err := FindBwrap()
+	path, err := findBwrap()
 	switch {
 	case err != nil && !installedBwrap():
 		c.Outcome, c.Detail, c.Fix = Warn, err.Error(), "apt install bubblewrap (or dnf install bubblewrap)"

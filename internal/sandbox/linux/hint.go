@@ -154,7 +154,7 @@ func fix() string {
 	case filtered():
 		return "a system call filter around bawn forbids namespaces: start the container with --security-opt seccomp=unconfined, or the systemd service with RestrictNamespaces=no"
 	}
-	if _, err := FindBwrap(); err == nil {
+	if _, err := findBwrap(); err == nil {
 		return "allow user namespaces, or repair bubblewrap (apt install --reinstall bubblewrap)"
 	}
 	return "allow user namespaces, or install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"

@@ -118,7 +118,7 @@ func TestF4_CreatedDuringTheRun(t *testing.T) {
 				var places []policy.PathRule
 				for _, r := range secretPlaces(b.Home) {
 					// Inside writable caches a name is held from the next
-					// command on (TestF4_CacheSecretNextRun).
+					// command on (TestF4_A149_CacheSecretNextRun).
 					if c.name == "guarded" && policy.Inside(r.Path, b.Home+"/.cache") {
 						continue
 					}

@@ -392,7 +392,7 @@ func newMount(kind string, attr int, options ...string) (int, error) {
 	}
 	defer closeFD(ctx)
 	for i := 0; i < len(options); i += 2 {
-		if err := fsconfigString(ctx, options[i], options[i+1]); err != nil {
+		if err := fsconfigString(ctx, options[i], options[i+1]); err != nil { // #nosec G602 -- pairs
 			return -1, fmt.Errorf("option %s: %w", options[i], err)
 		}
 	}

@@ -93,16 +93,6 @@ func (s Set) Message() (kinds []byte, fds []int) {
 	return kinds, fds
 }
 
-// Has reports whether a socket of the kind was made.
-func (s Set) Has(k Kind) bool {
-	for _, sock := range s.Sockets {
-		if sock.Kind == k {
-			return true
-		}
-	}
-	return false
-}
-
 // Close closes every descriptor.
 func (s *Set) Close() {
 	for _, sock := range s.Sockets {

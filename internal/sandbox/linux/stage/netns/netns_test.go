@@ -178,7 +178,7 @@ func TestSetupByDescriptor(t *testing.T) {
 		t.Skipf("/dev/net/tun: %v", err)
 	}
 	defer unix.Close(node)
-	if s := setup(t, Config{Capable: true, Node: node}); !s.Has(TUN) || !s.Has(Relay) {
+	if s := setup(t, Config{Capable: true, Node: node}); !s.has(TUN) || !s.has(Relay) {
 		t.Errorf("made %s, lacking %q", s.text(t), s.Lacking)
 	}
 }
@@ -309,4 +309,14 @@ func nodeFromEnv() int {
 		return 0
 	}
 	return fd
+}
+
+// has reports whether a socket of the kind was made.
+func (s Set) has(k Kind) bool {
+	for _, sock := range s.Sockets {
+		if sock.Kind == k {
+			return true
+		}
+	}
+	return false
 }

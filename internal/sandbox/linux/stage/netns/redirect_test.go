@@ -97,7 +97,7 @@ func TestRulesHold(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	if s := setup(t, Config{Capable: true, Node: noNode(t)}); !s.Has(Relay) {
+	if s := setup(t, Config{Capable: true, Node: noNode(t)}); !s.has(Relay) {
 		t.Fatalf("made %s, lacking %q", s.text(t), s.Lacking)
 	}
 	done := make(chan struct{})

@@ -300,7 +300,7 @@ func TestF2_WeakerGuardRaces(t *testing.T) {
 		Write(t, b.Workspace+"/race.py", guardHoldsHead+`
 import multiprocessing
 def loop(f):
-    for i in range(400):
+    for i in range(150):
         try: f(i)
         except OSError: pass
 def flip(i):

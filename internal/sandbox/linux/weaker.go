@@ -76,8 +76,9 @@ func (f Fallback) Start(spec sandbox.Spec, stdio sandbox.Stdio) (sandbox.Process
 
 // WeakerGuard says why the weaker mode could not have the name guard here. It
 // has no user namespace in which it could be privileged to read its callers.
-func WeakerGuard() error {
-	const setting = "/proc/sys/kernel/yama/ptrace_scope"
+func WeakerGuard() error { return weakerGuard("/proc/sys/kernel/yama/ptrace_scope") }
+
+func weakerGuard(setting string) error {
 	text, err := os.ReadFile(setting)
 	if err != nil {
 		return nil // no Yama

@@ -201,7 +201,12 @@ var guardHolds = []struct{ name, text string }{
 	{"exchanged with .git", "os.mkdir('o');exchange('o','.git')"},
 	{"hooks renamed", "os.rename('.git/hooks','.git/h')"},
 	{"hooks exchanged", "os.mkdir('o');exchange('o','.git/hooks')"},
-	{"hooks removed", "os.rmdir('.git/hooks')"},
+	{"hooks removed", "os.unlink('.git/hooks/x.sample');os.rmdir('.git/hooks')"},
+	{"sample hook written", "open('.git/hooks/x.sample','w')"},
+	{"sample hook renamed", "os.rename('.git/hooks/x.sample','.git/hooks/y.sample')"},
+	{"sample hook replaced", "os.rename('README','.git/hooks/x.sample')"},
+	{"sample hook made by a link", "os.link('README','.git/hooks/y.sample')"},
+	{"folder in hooks", "os.mkdir('.git/hooks/x.sample.d')"},
 	{"hook made", "open('.git/hooks/post-checkout','w')"},
 	{"agent's settings removed", "os.unlink('.claude/settings.json')"},
 	{"agent's settings written", "open('.claude/settings.json','w')"},
@@ -239,7 +244,7 @@ func TestF2_WeakerGuardHoldsWhatMountsDo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, guard := range []bool{true, false} {
-				b := gitBox(t, Weaker, smallRepo+"mkdir -p a/b .claude; echo kept >a/b/keep; echo '{}' >.claude/settings.json; rm -f .git/hooks/*")
+				b := gitBox(t, Weaker, smallRepo+"mkdir -p a/b .claude; echo kept >a/b/keep; echo '{}' >.claude/settings.json; rm -f .git/hooks/*; echo x >.git/hooks/x.sample")
 				b.settings(t, "[sandbox]\nprotect = ['a/b/keep']\n")
 				const look = "find .git/hooks .claude a -ls | awk '{print $1,$3,$7,$11}'; ls -di .git; cat a/b/keep; ls .git/commondir 2>&1"
 				before := Host(t, b, look)
@@ -295,7 +300,7 @@ func TestF2_WeakerGuardRaces(t *testing.T) {
 		Write(t, b.Workspace+"/race.py", guardHoldsHead+`
 import multiprocessing
 def loop(f):
-    for i in range(400):
+    for i in range(150):
         try: f(i)
         except OSError: pass
 def flip(i):

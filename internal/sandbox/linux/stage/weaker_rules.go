@@ -25,7 +25,8 @@ const (
 
 // needs turns the steps that build a mount tree into what may be opened where.
 // Landlock can only add rights down a tree, never take some away, so pins
-// (protected names in a writable folder) have no counterpart here.
+// (protected names in a writable folder) have no counterpart here: the name
+// guard holds them.
 func needs(mounts []sandbox.Mount) (map[string]need, error) {
 	n := map[string]need{"/": needRead}
 	for _, m := range mounts {

@@ -117,12 +117,6 @@ func (f *runFlags) attachInside() (code int, ran bool) {
 	})
 }
 
-func (f *runFlags) notice(line string) {
-	if !f.quiet {
-		sayLines([]string{line})
-	}
-}
-
 // follow stands for a command that a session runs, unless there turns out to be
 // none.
 func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (*attach.Process, error)) (code int, ran bool) {

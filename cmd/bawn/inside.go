@@ -86,7 +86,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		in.way(way)
 	}
 	if !f.quiet {
-		s.notices(append(p.Warnings(), host.Warnings...))
+		s.notices(f.notice, append(p.Warnings(), host.Warnings...))
 		if out.Stays.ID != "" {
 			warn("in the sandbox: %s", out.Stays.Text)
 		}

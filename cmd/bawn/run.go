@@ -345,7 +345,7 @@ func runArgs(f *runFlags, args []string) int {
 		return fail(err)
 	}
 	if !f.quiet {
-		s.notices(append(p.Warnings(), host.Warnings...))
+		s.notices(f.notice, append(p.Warnings(), host.Warnings...))
 	}
 	if err := f.report.check(p); err != nil {
 		return fail(err)

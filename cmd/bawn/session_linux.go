@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"bawn/internal/config"
@@ -41,9 +42,10 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err := linux.CloseInherited(); err != nil {
 		return nil, err
 	}
-	for _, line := range s.config.Warnings() {
-		notice(line)
+	if !f.quiet {
+		s.notices(notice, nil)
 	}
+	once := toldOnce(notice)
 	guard := canGuard(f, s)
 	f.enforced = enforcedBy(launcher, guard)
 	way, err := f.egress(s)
@@ -75,6 +77,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 				one.preset = agent
 			}
 			p, host, err := one.settleTier(t, c, guard)
+			once(append(p.Warnings(), host.Warnings...))
 			return p.WithTierLift(s.tierLift()), host, err
 		},
 		Agent: f.dress, NoAsk: f.unattended, Present: f.present,
@@ -146,6 +149,22 @@ func (f *runFlags) openSession(notice func(string)) (s *session.Session, end fun
 	}
 	// The session first: the sockets of its commands are in the door's folder.
 	return s, func() error { return errors.Join(s.Close(), door.Close()) }, nil
+}
+
+// toldOnce tells each line once in a session.
+func toldOnce(notice func(line string)) func(lines []string) {
+	var mu sync.Mutex
+	told := map[string]bool{}
+	return func(lines []string) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, line := range lines {
+			if !told[line] && len(told) < 1000 {
+				told[line] = true
+				notice(line)
+			}
+		}
+	}
 }
 
 // enforcedBy says how a sandboxed command is held.

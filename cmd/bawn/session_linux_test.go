@@ -275,7 +275,7 @@ func TestN9_WithoutEgress(t *testing.T) {
 		if err := off.Close(); err != nil {
 			t.Error(err)
 		}
-		if len(told) != 1 || !strings.HasPrefix(told[0], "no network: the settings switch the network off (") || !strings.Contains(told[0], "config.toml:2") {
+		if len(told) != 1 || !strings.HasPrefix(told[0], "no network: enabled = false in [sandbox.proxy] (") || !strings.Contains(told[0], "config.toml:2") {
 			t.Errorf("told %q", told)
 		}
 	})

@@ -101,23 +101,41 @@ func (s *settings) request(guard bool) sandbox.Request {
 	return r
 }
 
+// notice says a line, but with -q.
+func (f *runFlags) notice(line string) {
+	if !f.quiet {
+		sayLines([]string{line})
+	}
+}
+
+// sayLines prints notices; one that belongs to the line before is set in.
+func sayLines(lines []string) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, " ") {
+			fmt.Fprintln(os.Stderr, line)
+		} else {
+			warn("%s", line)
+		}
+	}
+}
+
 // notices tells a person what the configuration and the host make worth
 // knowing, each line once: what is about the settings alone is not repeated by
-// the next run either, while they stay as they are.
-func (s *settings) notices(more []string) {
+// the next run or session either, while they stay as they are.
+func (s *settings) notices(say func(line string), more []string) {
 	lines, keys := s.settled()
 	store := told.Notices(trustState())
 	seen, _ := store.Seen(keys...)
 	var fresh []string
 	for i, line := range lines {
 		if !seen[i] && !slices.Contains(lines[:i], line) {
-			warn("%s", line)
+			say(line)
 			fresh = append(fresh, keys[i])
 		}
 	}
 	for i, w := range more {
 		if !slices.Contains(more[:i], w) && !slices.Contains(lines, w) {
-			warn("%s", w)
+			say(w)
 		}
 	}
 	_ = store.Note(fresh...) // else the next run says it again

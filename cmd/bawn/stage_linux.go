@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"bawn/internal/audit"
@@ -126,17 +125,6 @@ func (s *stagedRun) end(f *runFlags, code int) {
 		lines = nil
 	}
 	sayLines(append(wrong, lines...)) // what went wrong is always said
-}
-
-// sayLines prints notices; one that belongs to the line before is set in.
-func sayLines(lines []string) {
-	for _, line := range lines {
-		if strings.HasPrefix(line, " ") {
-			fmt.Fprintln(os.Stderr, line)
-		} else {
-			warn("%s", line)
-		}
-	}
 }
 
 // endStaged notes the end of a run. left says that something is staged; then

@@ -72,3 +72,31 @@ func TestF3_SessionTellsWrittenNames(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 }
+
+// F6, C6: what a run warns of, a session does once: settings that are left out, that
+// wait for trust, and names that are not held.
+func TestF6_C6_SessionWarns(t *testing.T) {
+	b := room(t)
+	sandboxtest.Write(t, b.Home+"/.ssh/id", "secret")
+	sandboxtest.Write(t, filepath.Join(b.Home, ".config/bawn/config.toml"), "[sandbox]\nallowed_paths = ['~/.ssh']\nprotect = ['nothere']\nguard = 'off'\n")
+	sandboxtest.Write(t, filepath.Join(b.Workspace, ".bawn/config.toml"), "[sandbox]\nallowed_domains = ['wide.test']\n")
+	var told []string
+	s, err := new(runFlags).newSession(func(line string) { told = append(told, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		ended(t, s, started(t, s, "true"))
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"1 setting of .bawn/config.toml waits for trust", "is left out: added folder", "/nothere\" ("} {
+		if strings.Count(strings.Join(told, "\n"), want) != 1 {
+			t.Errorf("%q is not told once: %q", want, told)
+		}
+	}
+	if len(told) != 3 {
+		t.Errorf("told %q", told)
+	}
+}

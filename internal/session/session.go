@@ -160,15 +160,7 @@ func New(setup Setup) (*Session, error) {
 	if err := s.rec.Start(Command{}, p, "session"); err != nil {
 		return nil, err
 	}
-	s.tellOff(p)
 	return s, nil
-}
-
-// tellOff says once that the settings leave commands without a network (SPEC N9).
-func (s *Session) tellOff(p policy.Policy) {
-	if r := p.NoNetwork(); p.Tier() == policy.Guarded && !p.HasNetwork() && r.Origin != (policy.Origin{}) && s.first(r.ID) {
-		s.notice(fmt.Sprintf("no network: %s (%s)", r.Text, r.Origin))
-	}
 }
 
 // ServeInner lets commands that start from now on ask for siblings.
@@ -322,7 +314,6 @@ func (s *Session) switchTier(t policy.Tier) error {
 		s.work.Go(func() { s.lanes.prepare(p) })
 	}
 	s.mu.Unlock()
-	s.tellOff(p)
 	s.watchers.tell()
 	return nil
 }

@@ -86,8 +86,9 @@ func (c *command) keep(b []byte) {
 }
 
 // yieldEvery is after how many reads of pass-through, of 4 KiB at most each, the
-// processor is offered to others: about a millisecond. Each time wakes a thread.
-const yieldEvery = 16
+// processor is offered to others. Each time wakes a thread; much more seldom than
+// this, and on a busy machine output takes longer.
+const yieldEvery = 4
 
 // output shows what a command writes, to its end.
 func (s *Screen) output(c *command) {

@@ -24,9 +24,14 @@ func (d *desk) wrapped(t *testing.T, a real, set bool) {
 		t.Fatal(err)
 	}
 	login := filepath.Join(d.Home, a.login)
-	if !exists(login) {
+	if a.holds == "" { // which may be there, as the agent made it
+		old, err := os.ReadFile(login)
 		sandboxtest.Write(t, login, `{"LOGIN-OF-IT":1}`)
-		defer os.Remove(login)
+		defer func() {
+			if _ = os.Remove(login); err == nil {
+				sandboxtest.Write(t, login, string(old))
+			}
+		}()
 	}
 	made, evil, outside := filepath.Join(d.Workspace, "made"), filepath.Join(d.Home, "evil"), filepath.Join(filepath.Dir(d.Workspace), "outside")
 	secret, hooked := filepath.Join(d.Home, ".ssh/id_rsa"), filepath.Join(d.Workspace, ".git/hooks/post-commit")
@@ -72,8 +77,9 @@ func (d *desk) wrapped(t *testing.T, a real, set bool) {
 		t.Errorf("wrapped, a host: %q", r[4])
 	}
 	if a.read != nil {
-		// By the hook, or by the sandbox that the tool is in.
-		if strings.Contains(r[file], "SECRET") || !strings.Contains(strings.ReplaceAll(strings.ToLower(r[file]), " ", ""), "permissiondenied") && !strings.Contains(r[file], "SSH keys are hidden") {
+		// By the hook, or by the sandbox that the tool is in, in the tool's words.
+		words := strings.ReplaceAll(strings.ToLower(r[file]), " ", "")
+		if strings.Contains(r[file], "SECRET") || !strings.Contains(words, "permissiondenied") && !strings.Contains(words, "sshkeysarehidden") && !(a.name == "copilot" && strings.Contains(words, "doesnotexist")) {
 			t.Errorf("wrapped, its file tool and a secret: %q", r[file])
 		}
 		if set && (strings.Contains(r[file+1], "LOGIN-OF-IT") || !strings.Contains(r[file+1], "own login")) {

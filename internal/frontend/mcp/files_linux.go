@@ -124,9 +124,9 @@ func (s *server) readFile(ctx context.Context, req *protocol.Request, in readIn)
 	}
 	p := sess.Policy()
 	roots, _ := s.o.Limits(p)
-	a, body, err := s.ask(ctx, sess, inside.Request{Op: "read", Path: path, Roots: roots, Offset: in.Offset, Limit: in.Limit, Max: maxRead})
-	if err != nil {
-		return nil, FileResult{}, err
+	a, body, input, err := s.ask(ctx, sess, req, inside.Request{Op: "read", Path: path, Roots: roots, Offset: in.Offset, Limit: in.Limit, Max: maxRead})
+	if input != nil || err != nil {
+		return input, FileResult{}, err
 	}
 	if a.Failed != "" {
 		return s.fileFailed(p, policy.Read{Path: cleaned(a.Real, path)}, a, nil)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/frontend/mcp/inside"
+	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/session"
 )
 
@@ -30,8 +31,9 @@ const (
 type readers struct {
 	room chan struct{} // holds a token for each that works
 
-	mu   sync.Mutex
-	idle []*reader
+	mu    sync.Mutex
+	idle  []*reader
+	asked map[*run]*reading // about which a person is asked
 }
 
 // reader is one process, which reads one file after the other.
@@ -95,54 +97,136 @@ func (rs *readers) give(rd *reader) {
 	rs.idle = append(rs.idle, rd)
 }
 
-// ask sends one request and waits for the answer, at most readTime.
-func (s *server) ask(ctx context.Context, sess *session.Session, r inside.Request) (a inside.Answer, body []byte, err error) {
-	select {
-	case s.readers.room <- struct{}{}:
-		defer func() { <-s.readers.room }()
-	case <-ctx.Done():
-		return a, nil, ctx.Err()
+// reading is a file that a process was asked for.
+type reading struct {
+	rd   *reader
+	done chan got
+}
+
+type got struct {
+	a    inside.Answer
+	body []byte
+	err  error
+}
+
+// begun is the reading of a call: a new one, or the one that a person was asked
+// about.
+func (s *server) begun(sess *session.Session, req *protocol.Request, r inside.Request) (*reading, error) {
+	if req.State != "" {
+		run, err := s.asks.resume(req.State, callName(req), req.Answers)
+		if err != nil {
+			return nil, err
+		}
+		s.readers.mu.Lock()
+		defer s.readers.mu.Unlock()
+		one := s.readers.asked[run]
+		if one == nil {
+			return nil, errors.New("the question is over; call the tool again without requestState")
+		}
+		delete(s.readers.asked, run)
+		return one, nil
 	}
 	rd, err := s.take(sess)
 	if err != nil {
-		return a, nil, err
+		return nil, err
 	}
-	timed, cancel := context.WithTimeout(ctx, readTime)
-	defer cancel()
-	type got struct {
-		a    inside.Answer
-		body []byte
-		err  error
-	}
-	done := make(chan got, 1)
+	one := &reading{rd, make(chan got, 1)}
 	go func() { // what is stuck may not even be killed
 		var g got
 		if g.err = inside.Send(rd.in, r, nil); g.err == nil {
 			g.body, g.err = inside.Receive(rd.out, &g.a)
 		}
-		done <- g
+		one.done <- g
 	}()
+	return one, nil
+}
+
+// keep holds a reading until its call comes back, or its process ends.
+func (rs *readers) keep(one *reading) {
+	rs.mu.Lock()
+	if rs.asked == nil {
+		rs.asked = map[*run]*reading{}
+	}
+	rs.asked[one.rd.run] = one
+	rs.mu.Unlock()
+	go func() {
+		<-one.rd.run.done
+		rs.mu.Lock()
+		delete(rs.asked, one.rd.run)
+		rs.mu.Unlock()
+		one.rd.in.Close()
+		one.rd.out.Close()
+	}()
+}
+
+// ask sends one request and waits for the answer, at most readTime, in which a
+// person's does not count. A result is a question about the process.
+func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.Request, r inside.Request) (a inside.Answer, body []byte, input *protocol.Result, err error) {
 	select {
-	case g := <-done:
-		if g.err == nil {
-			s.readers.give(rd)
-			return g.a, g.body, nil
-		}
-		rd.end()
-		select { // it ended by itself: it says why
-		case <-rd.run.done:
-			if rd.run.reason != "" {
-				g.err = errors.New(rd.run.reason)
+	case s.readers.room <- struct{}{}:
+		defer func() { <-s.readers.room }()
+	case <-ctx.Done():
+		return a, nil, nil, ctx.Err()
+	}
+	one, err := s.begun(sess, req, r)
+	if err != nil {
+		return a, nil, nil, err
+	}
+	rd := one.rd
+	asked := func() (out []session.Question) {
+		for _, q := range s.asks.pending(rd.run) {
+			if q.Task == rd.run.task {
+				out = append(out, q)
 			}
-		case <-timed.Done():
 		}
-		return a, nil, g.err
-	case <-timed.Done():
-		// An answer that nobody waits for would be taken for the next one's.
-		rd.end()
-		if ctx.Err() != nil {
-			return a, nil, ctx.Err()
+		return out
+	}
+	var changes <-chan struct{}
+	if req.Client.Parks() && s.asks.forms(req.Client) {
+		tokens, stop := sess.Changes()
+		defer stop()
+		changes = tokens
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for spent := time.Duration(0); ; {
+		if changes != nil {
+			if open := asked(); len(open) > 0 {
+				if res := s.asks.park(rd.run, callName(req), open); res != nil {
+					s.readers.keep(one)
+					return a, nil, res, nil
+				}
+			}
 		}
-		return a, nil, fmt.Errorf("%s: reading it took more than %v", r.Path, readTime)
+		select {
+		case g := <-one.done:
+			if g.err == nil {
+				s.readers.give(rd)
+				return g.a, g.body, nil, nil
+			}
+			rd.end()
+			select { // it ended by itself: it says why
+			case <-rd.run.done:
+				if rd.run.reason != "" {
+					g.err = errors.New(rd.run.reason)
+				}
+			case <-ctx.Done():
+			case <-time.After(readTime):
+			}
+			return a, nil, nil, g.err
+		case <-ctx.Done():
+			// An answer that nobody waits for would be taken for the next one's.
+			rd.end()
+			return a, nil, nil, ctx.Err()
+		case <-changes:
+		case <-tick.C:
+			if len(asked()) > 0 {
+				continue
+			}
+			if spent += time.Second; spent >= readTime {
+				rd.end()
+				return a, nil, nil, fmt.Errorf("%s: reading it took more than %v", r.Path, readTime)
+			}
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -292,7 +293,10 @@ func parseHead(text []byte) (h head) {
 			continue
 		}
 		name, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); strings.ToLower(name) {
+		if value = strings.TrimSpace(value); strings.ContainsFunc(value, unicode.IsControl) {
+			continue // no value of HTTP has one, and a model would read it
+		}
+		switch strings.ToLower(name) {
 		case "content-type":
 			h.kind = value
 		case "location":

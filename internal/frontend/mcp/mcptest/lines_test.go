@@ -21,9 +21,10 @@ type raw struct {
 	out *bufio.Reader
 }
 
-func openRaw(t *testing.T) *raw {
+func openRaw(t *testing.T) *raw { return openRawAt(t, sandboxtest.New(t, "native")) }
+
+func openRawAt(t *testing.T, b *sandboxtest.Box) *raw {
 	t.Helper()
-	b := sandboxtest.New(t, "native")
 	r := &raw{t: t, cmd: exec.Command(sandboxtest.Binary(), "mcp")}
 	r.cmd.Dir, r.cmd.Env = b.Workspace, b.Environ()
 	var err error
@@ -92,6 +93,12 @@ func TestBrokenLines(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}`, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":{}}}}`,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},7]`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1,"method":"ping"}]`, strings.Repeat("[", 20_000), `{"jsonrpc":"2.0","id":1,"method":"ping"} trailing`, "{\"a\":" + strings.Repeat("{\"a\":", 9_000),
 	}
+	deep := strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000)
+	for _, in := range []string{`"command":"true","x":` + deep, `"command":` + deep, `"command":null`, `"command":"true","workdir":{}`, `"command":"true\u0000x"`, `"command":"true","timeout_ms":99999999999999999999`, `"command":"true","workdir":"a\u0000b"`} {
+		broken = append(broken, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","arguments":{`+in+`}}}`)
+	}
+	broken = append(broken, `{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 1<<20)+`","method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"`+strings.Repeat("m", 1<<20)+`"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":{"path":"x"},"offset":"1"}}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","_meta":{"progressToken":`+deep+`},"arguments":{"command":"true"}}}`)
 	r := openRaw(t)
 	for _, line := range broken { // before the handshake
 		r.send(line)

@@ -31,6 +31,7 @@ var docsExamples = map[string]example{
 	},
 	"make test":              {skip: notHere},
 	"make bench":             {skip: notHere},
+	"make lint":              {skip: notHere},
 	"make build":             {skip: notHere},
 	"make soak":              {skip: notHere},
 	"make fuzz FUZZTIME=20m": {skip: notHere},

@@ -210,7 +210,7 @@ func TestC5_OutsideOnTheScreen(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
 			b := room(t)
-			sandboxtest.Write(t, filepath.Join(b.Workspace, "plant"), `mkdir -p .claude && echo x >.claude/settings.json && until [ "$x" = word ]; do read x || exit; done && echo "got $x in-${BAWN_TIER:-none}"`+"\n") // the answer may be typed twice
+			sandboxtest.Write(t, filepath.Join(b.Workspace, "plant"), `mkdir -p .claude && echo x >.claude/settings.json && while read x; do case $x in *word) break; esac; done && echo "got $x in-${BAWN_TIER:-none}"`+"\n") // the answer may be typed twice
 			term, cmd := sessionOn(t, b, f.args...)
 			types(t, term, "sh ./plant\r")
 			shows(t, term, "Run this command outside the sandbox", "it was refused", ".claude")

@@ -3,7 +3,6 @@
 package mcptest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +38,6 @@ func TestF8_EditOfALinkedSecret(t *testing.T) {
 	// Its twin: other names in places that are not hidden.
 	d.works("edit_file", args{"path": "mine", "old_string": "SECRET", "new_string": "text"})
 	if got := content(t, filepath.Join(d.Workspace, "mine")) + content(t, filepath.Join(d.Workspace, "mine2")); got != "text of mine\nSECRET of mine\n" {
-		t.Error(fmt.Sprintf("%q", got))
+		t.Errorf("%q", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,6 +95,9 @@ func TestKeepEqualsDirect(t *testing.T) {
 		special := rapid.SampledFrom([]string{"link", "move"}).Draw(rt, "links or moves")
 		kinds = append(kinds, special, special, special)
 		before := kinds[:len(kinds)-3] // files with two names in a workspace: docs/staged.md
+		if special == "link" { // of names that lie over another's removal each goes by the mode that it remembers: docs/staged.md
+			kinds = slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == "chmod" })
+		}
 		var start []op
 		for _, p := range []string{"a", "b", "a/b", "a/b/c", "b/a"} {
 			if rapid.IntRange(0, 3).Draw(rt, "folder") > 0 {

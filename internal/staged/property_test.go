@@ -95,7 +95,7 @@ func TestKeepEqualsDirect(t *testing.T) {
 		special := rapid.SampledFrom([]string{"link", "move"}).Draw(rt, "links or moves")
 		kinds = append(kinds, special, special, special)
 		before := kinds[:len(kinds)-3] // files with two names in a workspace: docs/staged.md
-		if special == "link" { // of names that lie over another's removal each goes by the mode that it remembers: docs/staged.md
+		if special == "link" {         // of names that lie over another's removal each goes by the mode that it remembers: docs/staged.md
 			kinds = slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == "chmod" })
 		}
 		var start []op

@@ -36,25 +36,29 @@ func (c *choices) mark(key string) {
 }
 
 // key moves the highlight or picks: by Enter what is highlighted, by its
-// letter a choice, by Esc the safe one. Every other key does nothing.
-func (c *choices) key(k string) (picked *choice) {
+// letter a choice, by Esc the safe one. Any other key, known is false then, is of
+// somebody who types something else: the safe one is highlighted again. The
+// highlight does not go from one end to the other.
+func (c *choices) key(k string) (picked *choice, known bool) {
 	switch k {
 	case "up", "k", "left", "shift+tab":
-		c.at = (c.at + len(c.all) - 1) % len(c.all)
+		c.at = max(c.at-1, 0)
 	case "down", "j", "right":
-		c.at = (c.at + 1) % len(c.all)
+		c.at = min(c.at+1, len(c.all)-1)
 	case "enter":
-		return &c.all[c.at]
+		return &c.all[c.at], true
 	case "esc", "ctrl+c", "ctrl+d":
-		return &c.all[0]
+		return &c.all[0], true
 	default:
 		for i := range c.all {
 			if c.all[i].key == k {
-				return &c.all[i]
+				return &c.all[i], true
 			}
 		}
+		c.at = 0
+		return nil, false
 	}
-	return nil
+	return nil, true
 }
 
 // lines shows them, each as a whole.
@@ -91,16 +95,19 @@ type dialog struct {
 	crowded bool   // it does not fit, so that nothing can be said but no
 }
 
-func (d *dialog) key(k string) {
+// key reports whether it was one of the dialog's.
+func (d *dialog) key(k string) (known bool) {
 	if d.crowded && !slices.Contains([]string{"esc", "ctrl+c", "ctrl+d"}, k) {
-		return
+		return true
 	}
-	if c := d.choices.key(k); c != nil {
+	c, known := d.choices.key(k)
+	if c != nil {
 		d.answer()
 		if c.do != nil {
 			c.do()
 		}
 	}
+	return known
 }
 
 func (d *dialog) lines(w, h int) []string {

@@ -118,7 +118,7 @@ func TestCompactQuestionIsReadFirst(t *testing.T) {
 	if s.log() != "answer 1 once" {
 		t.Fatalf("the twin: %q", s.log())
 	}
-	for keys, want := range map[string]string{"n": "answer 1 no", "esc": "answer 1 no", "enter": "answer 1 no", "N": "deny all", "pgup y": "", "right enter": "", "space left enter": "deny all"} {
+	for keys, want := range map[string]string{"n": "answer 1 no", "esc": "answer 1 no", "enter": "answer 1 no", "N": "deny all", "pgup y": "", "right enter": "", "space left enter": "answer 1 no"} {
 		s := withQuestions(t, realQuestions()["1 host"], exampleQuestion(2))
 		f, _ := compactPage(t, s, c)
 		f.keysOf(strings.Fields(keys)...)

@@ -103,6 +103,10 @@ func (f *frame) seen(ok bool) {
 	}
 }
 
+// shut lets nothing pass until no key has come for a while again: one came that
+// is no answer.
+func (f *frame) shut() { f.guard.open, f.guard.at = false, f.clock() }
+
 // passes reports whether a key that comes now counts.
 func (f *frame) passes() bool {
 	g := &f.guard

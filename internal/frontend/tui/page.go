@@ -254,7 +254,9 @@ func (f *frame) press(k tea.Key) {
 		return
 	case f.dialog != nil:
 		if f.passes() {
-			f.dialog.key(name)
+			if !f.dialog.key(name) {
+				f.shut()
+			}
 		}
 		return
 	case isTypist && t.typing() && k.Text != "":

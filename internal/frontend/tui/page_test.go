@@ -84,7 +84,7 @@ func TestTierThatIsNotSaved(t *testing.T) {
 
 // From airlock to open a person is asked: y or Enter switches, n or Esc keeps.
 func TestOpenIsAskedAbout(t *testing.T) {
-	for keys, want := range map[string]string{"y": "tier open", "enter": "tier open", "n": "", "esc": "", "down enter": "", "x": "-", "alt+s": "-"} {
+	for keys, want := range map[string]string{"y": "tier open", "enter": "tier open", "n": "", "esc": "", "down enter": "tier open", "up enter": "", "x": "-", "alt+s": "-"} {
 		s := &fake{st: session.State{Tier: policy.Airlock}}
 		f := pageOf(t, OpenPage, s, &clock{noon}, Look{}, 80, 24)
 		f.keysOf(strings.Fields(keys)...)

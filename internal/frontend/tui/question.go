@@ -122,7 +122,9 @@ func (v *questionsView) key(k string) bool {
 		}
 		return true
 	}
-	switch c := v.choices.key(k); {
+	switch c, known := v.choices.key(k); {
+	case !known:
+		v.shut()
 	case c == nil:
 	case v.unread() && c.yes():
 		v.note = "first read on: space"

@@ -79,11 +79,41 @@ func TestA136_QuestionShowsTheLookAlike(t *testing.T) {
 	}
 }
 
+// Somebody who types something else, with a pause before it, answers nothing by
+// a word that does not begin with an answer; nor by Enter after it.
+func TestTypingAtAQuestion(t *testing.T) {
+	for _, words := range []string{"make enter", "cat enter", "just enter", "jk lmn enter", "up x enter", "please look at", "rm -rf x enter"} {
+		s, c := withQuestions(t, exampleQuestion(1), exampleQuestion(2)), &clock{noon}
+		f := pageOf(t, QuestionsPage, s, c, Look{}, 80, 24)
+		c.t = c.t.Add(quiet)
+		for word := range strings.FieldsSeq(words) {
+			keys := []string{word}
+			if word != "enter" && word != "up" {
+				keys = strings.Split(word, "")
+			}
+			for _, k := range keys {
+				f.keysOf(k)
+				c.t = c.t.Add(quiet / 3)
+			}
+		}
+		if s.log() != "" || f.done {
+			t.Errorf("%s: %q, done %v", words, s.log(), f.done)
+		}
+		// Its twin: after a while without a key an answer is one, from the safe one on.
+		c.t = c.t.Add(quiet)
+		f.keysOf("enter")
+		if s.log() != "answer 1 no" {
+			t.Errorf("after %s: %q", words, s.log())
+		}
+	}
+}
+
 func TestQuestionAnswers(t *testing.T) {
 	for keys, want := range map[string]string{
 		"enter": "answer 1 no", "esc": "answer 1 no", "n": "answer 1 no", "ctrl+c": "answer 1 no",
 		"y": "answer 1 once", "s": "answer 1 session", "a": "answer 1 always", "N": "deny all",
-		"down enter": "answer 1 once", "j j enter": "answer 1 session", "j k enter": "answer 1 no", "up enter": "deny all", "up up enter": "answer 1 always",
+		"down enter": "answer 1 once", "down down enter": "answer 1 session", "down up enter": "answer 1 no", "up enter": "answer 1 no", "up up enter": "answer 1 no",
+		"down down down down down enter": "deny all", "j j enter": "answer 1 session", "j k enter": "answer 1 no", "down x enter": "",
 		"down esc": "answer 1 no", "Y": "", "x": "", "A": "", "tab": "", "q": "", "alt+s": "",
 	} {
 		s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))

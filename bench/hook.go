@@ -28,9 +28,9 @@ func (b *bench) hook(runs int) error {
 	if out, err := setup.CombinedOutput(); err != nil {
 		return fmt.Errorf("bawn setup claude: %w\n%s", err, out)
 	}
-	ask := func(name, tool string, input map[string]string) *row {
+	ask := func(tool string, input map[string]string) *row {
 		event, err := json.Marshal(map[string]any{"hook_event_name": "PreToolUse", "session_id": "1", "cwd": ws, "tool_name": tool, "tool_input": input})
-		return &row{name: name, call: func() error {
+		return &row{name: tool, call: func() error {
 			if err != nil {
 				return err
 			}
@@ -40,9 +40,9 @@ func (b *bench) hook(runs int) error {
 		}}
 	}
 	rows := []*row{
-		ask("Read", "Read", map[string]string{"file_path": ws + "/a.go"}),
-		ask("Write", "Write", map[string]string{"file_path": ws + "/a.go", "content": "package a\n"}),
-		ask("Bash", "Bash", map[string]string{"command": "go test ./..."}),
+		ask("Read", map[string]string{"file_path": ws + "/a.go"}),
+		ask("Write", map[string]string{"file_path": ws + "/a.go", "content": "package a\n"}),
+		ask("Bash", map[string]string{"command": "go test ./..."}),
 	}
 	if err := measure(rows, runs); err != nil {
 		return err

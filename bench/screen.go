@@ -144,10 +144,7 @@ func command(args ...string) (*exec.Cmd, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.slave, t.slave, t.slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	err = cmd.Start()
+	cmd, err := t.start(args...)
 	t.slave.Close()
 	return cmd, t.master, err
 }
@@ -205,10 +202,16 @@ func attached(s *screen.Screen, args ...string) (*exec.Cmd, *os.File, error) {
 	if err := s.Attach(1, t.master); err != nil {
 		return nil, nil, err
 	}
+	cmd, err := t.start(args...)
+	return cmd, t.master, err
+}
+
+// start starts a command that has t as its terminal.
+func (t *terminal) start(args ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.slave, t.slave, t.slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	return cmd, t.master, cmd.Start()
+	return cmd, cmd.Start()
 }
 
 // keyLatency types keys while output floods, and waits for each to be seen; bare
@@ -243,10 +246,7 @@ func keyLatency(name, script string, bare bool) error {
 	}()
 	var cmd *exec.Cmd
 	if bare {
-		cmd = exec.Command("bash", "-c", script)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = t.slave, t.slave, t.slave
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		err = cmd.Start()
+		cmd, err = t.start("bash", "-c", script)
 	} else {
 		var s *screen.Screen
 		if s, err = screen.Open(t.slave, screen.Options{}); err != nil {

@@ -241,7 +241,7 @@ func (c child) fork() (*process, error) {
 
 // describe gives the waiting child its Spec, or ends it.
 func (p *process) describe(data []byte, g sandbox.Guard) error {
-	err := writeAll(p.spec, data)
+	err := stage.WriteAll(p.spec, data)
 	unix.Close(p.spec)
 	if err == nil {
 		err = p.sendSpec(nil, nil, g)
@@ -278,26 +278,10 @@ func (p *process) sendSpec(own, layers []int, g sandbox.Guard) error {
 	return nil
 }
 
-func writeAll(fd int, data []byte) error {
-	for len(data) > 0 {
-		n, err := unix.Write(fd, data)
-		if err != nil {
-			return err
-		}
-		data = data[n:]
-	}
-	return nil
-}
-
-// specFile puts data where only the child can read it: never in argv, which
-// every process of the machine sees.
+// specFile is stage.SpecFile.
 func specFile(data []byte) (int, error) {
-	fd, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
+	fd, err := stage.SpecFile(data)
 	if err != nil {
-		return -1, fmt.Errorf("describe the sandbox: %w", err)
-	}
-	if err := writeAll(fd, data); err != nil {
-		unix.Close(fd)
 		return -1, fmt.Errorf("describe the sandbox: %w", err)
 	}
 	return fd, nil

@@ -99,9 +99,9 @@ func startGuard(spec sandbox.Spec, lock int, tty *terminal, abi int) (link int, 
 	if err != nil {
 		return -1, err
 	}
-	file, err := specFile(data)
+	file, err := SpecFile(data)
 	if err != nil {
-		return -1, err
+		return -1, fmt.Errorf("describe the run to the name guard: %w", err)
 	}
 	defer unix.Close(file)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -146,22 +146,6 @@ func describe(link, lock int) error {
 		return fmt.Errorf("describe the run to the name guard: %w", err)
 	}
 	return nil
-}
-
-func specFile(data []byte) (int, error) {
-	fd, err := unix.MemfdCreate("bawn-spec", unix.MFD_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("describe the run to the name guard: %w", err)
-	}
-	for len(data) > 0 {
-		n, err := unix.Write(fd, data)
-		if err != nil && err != unix.EINTR {
-			_ = unix.Close(fd)
-			return -1, fmt.Errorf("describe the run to the name guard: %w", err)
-		}
-		data = data[max(n, 0):]
-	}
-	return fd, nil
 }
 
 // runGuard is the guard's process: it starts the command, answers for it, and

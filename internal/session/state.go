@@ -148,8 +148,8 @@ type Start struct {
 // Terminal is a screen that a foreground command has to itself.
 type Terminal interface {
 	// Attach shows what the command writes to its terminal, whose master this
-	// is, and sends it what is typed, until the last slave is closed. It sets
-	// the size and modes before it returns.
+	// is, and sends it what is typed, until the last slave is closed; it closes
+	// master then, unless it failed. Size and modes are set when it returns.
 	Attach(task int, master *os.File) error
 	// Drain waits until all that the command wrote has been shown.
 	Drain(task int)

@@ -77,7 +77,6 @@ func (f *runningFake) Start(c session.Start) (int, error) {
 	go func() {
 		_ = cmd.Wait()
 		c.Terminal.Drain(id)
-		master.Close()
 		f.change(func() {
 			f.st.Tasks[id-1].Ended = noon.Add(time.Duration(id) * time.Second)
 			f.st.Tasks[id-1].Code = cmd.ProcessState.ExitCode()

@@ -28,8 +28,8 @@ const maxTail = 64 << 10
 
 // Attach shows what a command writes to its terminal, whose master this is,
 // and sends it what is typed, until the last slave is closed. The terminal
-// has its size and modes when Attach returns. The caller closes master, after
-// Drain.
+// has its size and modes when Attach returns. The screen closes master then,
+// unless Attach failed.
 func (s *Screen) Attach(task int, master *os.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,6 +103,7 @@ func (s *Screen) output(c *command) {
 			s.show(c, buf[:n])
 		}
 		if err != nil { // EIO: every slave is closed
+			_ = c.master.Close()
 			s.detach(c)
 		}
 		s.emit()

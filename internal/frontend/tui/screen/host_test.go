@@ -4,6 +4,7 @@ package screen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -242,7 +243,9 @@ func (r *run) end() error {
 		r.h.t.Fatalf("the command does not end: the screen is\n%s", strings.Join(r.h.lines(), "\n"))
 	}
 	r.s.Drain(r.task)
-	r.master.Close()
+	if err := r.master.Close(); !errors.Is(err, os.ErrClosed) {
+		r.h.t.Errorf("the screen left the command's terminal open: %v", err)
+	}
 	return err
 }
 

@@ -112,7 +112,7 @@ func (t *terminal) output() {
 	defer close(t.drained)
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := t.master.Read(buf)
+		n, err := tty.Read(t.master, buf)
 		_, _ = t.tail.Write(buf[:n])
 		if n > 0 && t.show(buf[:n]) != nil {
 			_ = t.master.Close()

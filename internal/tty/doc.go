@@ -1,2 +1,2 @@
-// Package tty is what all who write to a terminal share.
+// Package tty is what all who read and write terminals share.
 package tty

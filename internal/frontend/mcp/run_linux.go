@@ -17,6 +17,7 @@ import (
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
 	"bawn/internal/session/hint"
+	"bawn/internal/tty"
 )
 
 const (
@@ -312,7 +313,7 @@ func (r *run) copy(s source) {
 	r.readers.Go(func() {
 		buf := make([]byte, 64<<10)
 		for {
-			n, err := s.from.Read(buf)
+			n, err := tty.Read(s.from, buf)
 			if _, werr := s.to.Write(buf[:n]); err != nil || werr != nil {
 				s.from.Close() // a command that writes on gets SIGPIPE
 				return

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/term"
+
+	"bawn/internal/tty"
 )
 
 // command is the one that has the screen.
@@ -95,7 +97,7 @@ func (s *Screen) output(c *command) {
 	defer close(c.drained)
 	buf := make([]byte, 64<<10)
 	for reads := 0; ; {
-		n, err := c.master.Read(buf)
+		n, err := tty.Read(c.master, buf)
 		s.mu.Lock()
 		s.waitForPage()
 		if n > 0 {

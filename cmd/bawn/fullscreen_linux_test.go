@@ -44,7 +44,7 @@ func TestFullScreenOfASession(t *testing.T) {
 	if err := term.Resize(70, 16); err != nil {
 		t.Fatal(err)
 	}
-	screenIs(t, term, "another size", func(l []string) bool { return len(l) == 16 && l[0] == "279" && l[13] == "292" && barIsLast(l, 16) })
+	screenIs(t, term, "another size", func(l []string) bool { return len(l) == 16 && l[0] == "279" && l[13] == "292" && l[14] == ":" && barIsLast(l, 16) }) // a key typed before less has drawn its prompt may be lost
 	types(t, term, "q")
 	screenIs(t, term, "the screen of before", func(l []string) bool {
 		return !term.AltScreen() && barIsLast(l, 16) && strings.Contains(strings.Join(l, "\n"), "before")

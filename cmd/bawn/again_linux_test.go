@@ -25,15 +25,24 @@ var forms = []struct {
 }
 
 // says answers until the screen shows want: what comes too soon does not count.
+// Once more only after long: on a busy machine the first may have counted, and
+// the second would be typed to whatever comes next.
 func says(t *testing.T, term *vterm.Terminal, key string, want func(text string) bool) {
 	t.Helper()
-	for range 100 {
+	pauses(t, term)
+	for range 20 {
 		types(t, term, key)
-		if _, err := term.Wait(time.Second, want); err == nil {
+		if _, err := term.Wait(5*time.Second, want); err == nil {
 			return
 		}
 	}
 	t.Fatalf("not answered:\n%s", term.Text())
+}
+
+// pauses is longer than a question takes no key (docs/session.md).
+func pauses(t *testing.T, term *vterm.Terminal) {
+	t.Helper()
+	_, _ = term.Wait(500*time.Millisecond, func(string) bool { return false })
 }
 
 // A question whose command has ended is taken from the screen, also where the

@@ -44,7 +44,9 @@ func TestFullScreenOfASession(t *testing.T) {
 	if err := term.Resize(70, 16); err != nil {
 		t.Fatal(err)
 	}
-	screenIs(t, term, "another size", func(l []string) bool { return len(l) == 16 && l[0] == "279" && l[13] == "292" && l[14] == ":" && barIsLast(l, 16) }) // a key typed before less has drawn its prompt may be lost
+	screenIs(t, term, "another size", func(l []string) bool {
+		return len(l) == 16 && l[0] == "279" && l[13] == "292" && l[14] == ":" && barIsLast(l, 16)
+	}) // a key typed before less has drawn its prompt may be lost
 	types(t, term, "q")
 	screenIs(t, term, "the screen of before", func(l []string) bool {
 		return !term.AltScreen() && barIsLast(l, 16) && strings.Contains(strings.Join(l, "\n"), "before")
@@ -146,12 +148,16 @@ func TestN7_QuestionOfADeadProgram(t *testing.T) {
 	if err := os.Chmod(fifo, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	types(t, term, "curl -sS https://unlisted.example & read x <fifo; kill -9 $!; wait $! 2>/dev/null; echo ended $?\r")
+	types(t, term, "curl -sS https://unlisted.example & read x <fifo; kill -9 $!; wait $! 2>/dev/null; echo ended $?; read x <fifo\r")
 	shows(t, term, "bawn asks", "unlisted.example:443")
-	if err := os.WriteFile(fifo, []byte("now\n"), 0); err != nil {
-		t.Fatal(err)
+	goOn := func() {
+		if err := os.WriteFile(fifo, []byte("now\n"), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
+	goOn()
 	answers(t, term, "bawn asks", "\x1b", "ended 137")
+	goOn() // the question's command had not ended
 	shows(t, term, "exit 0")
 	leaves(t, term, cmd)
 }

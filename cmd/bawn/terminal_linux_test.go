@@ -92,14 +92,13 @@ func types(t *testing.T, term *vterm.Terminal, keys string) {
 	}
 }
 
-// answers presses a key while the screen shows page, until that is gone: one that
-// comes too soon after a question does not count, and one too many would be
-// the input line's.
+// answers presses a key while the screen shows page, until that is gone: see says.
 func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
 	t.Helper()
-	for range 100 {
+	pauses(t, term)
+	for range 20 {
 		types(t, term, key)
-		if _, err := term.Wait(time.Second, func(text string) bool { return !strings.Contains(text, page) }); err == nil {
+		if _, err := term.Wait(5*time.Second, func(text string) bool { return !strings.Contains(text, page) }); err == nil {
 			break
 		}
 	}

@@ -110,7 +110,7 @@ func (v *questionsView) briefly(c choice) string {
 
 // answerList are the answers with what they cover, a line each.
 func (v *questionsView) answerList(w int) []string {
-	c := choices{at: v.choices.at, all: slices.Clone(v.choices.all)}
+	c := choices{at: v.choices.at, waits: v.choices.waits, all: slices.Clone(v.choices.all)}
 	for i := range c.all {
 		c.all[i].text = v.briefly(c.all[i])
 	}
@@ -128,7 +128,7 @@ func (v *questionsView) answerWords(w int) (out []string) {
 		}[c.key]
 		item := "  " + l.as(strong, c.key) + " " + word + " "
 		if i == v.choices.at {
-			item = " " + l.as(chosen, l.glyph("›", ">")+c.key+" "+word+" ")
+			item = " " + l.as(chosen, v.choices.glyph(l)+c.key+" "+word+" ")
 		}
 		if row != "" && width(row)+width(item) > w {
 			out, row = append(out, row), ""

@@ -63,6 +63,7 @@ func (v *questionsView) refresh() {
 	marked := v.choices.marked()
 	v.choices = v.offers()
 	v.choices.mark(marked)
+	v.choices.waits = v.letter.key != "" && v.letter.key == v.choices.marked()
 }
 
 func (v *questionsView) id() int {
@@ -124,18 +125,21 @@ func (v *questionsView) key(k string) bool {
 	}
 	switch c, known := v.choices.key(k); {
 	case !known:
-		v.shut()
+		v.unmark()
 	case c == nil:
 	case v.unread() && c.yes():
 		v.note = "first read on: space"
 	default:
-		c.do()
+		v.pick(*c, k)
 	}
 	return true
 }
 
 func (v *questionsView) keys() []hint {
 	more := hint{"space", fmt.Sprintf("more %d/%d", 1+(v.scroll+v.page-1)/max(v.page, 1), 1+(v.last+v.page-1)/max(v.page, 1))}
+	if k := v.letterKeys(); k != nil {
+		return k
+	}
 	switch {
 	case v.crowded:
 		return []hint{{"esc", "no"}, {"tab", "later"}}

@@ -28,12 +28,27 @@ var forms = []struct {
 func says(t *testing.T, term *vterm.Terminal, key string, want func(text string) bool) {
 	t.Helper()
 	for range 100 {
-		types(t, term, key)
-		if _, err := term.Wait(time.Second, want); err == nil {
+		if pressed(t, term, key, want) {
 			return
 		}
 	}
 	t.Fatalf("not answered:\n%s", term.Text())
+}
+
+// pressed types a key and reports whether done came of it. While a letter waits to
+// be an answer it lets that be: another key would take it back.
+func pressed(t *testing.T, term *vterm.Terminal, key string, done func(text string) bool) bool {
+	t.Helper()
+	waits := func(text string) bool { return strings.Contains(text, "takes it back") }
+	types(t, term, key)
+	text, err := term.Wait(time.Second, func(text string) bool { return waits(text) || done(text) })
+	if err == nil && !done(text) {
+		text, err = term.Wait(sandboxtest.Limit/5, func(text string) bool { return !waits(text) || done(text) })
+		if err == nil && !done(text) {
+			_, err = term.Wait(sandboxtest.Limit/5, done)
+		}
+	}
+	return err == nil
 }
 
 // A question whose command has ended is taken from the screen, also where the

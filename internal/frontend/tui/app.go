@@ -327,7 +327,9 @@ func (a *app) begin(c session.Start) {
 	if !a.o.Plain {
 		a.scr.SetFooter([]string{a.status()}, nil) // before it starts: its terminal has the rows it keeps
 	}
-	c.Kind, c.Terminal = session.Foreground, a.scr
+	scr := a.scr
+	c.Kind, c.Terminal = session.Foreground, scr
+	c.Notice = func(line string) { scr.Print(a.noticed(line)) }
 	task, err := a.s.Start(c)
 	if err != nil {
 		a.code = exitRefused
@@ -368,8 +370,10 @@ func (a *app) print(text string) {
 	fmt.Fprint(a.tty, text)
 }
 
-func (a *app) notice(line string) {
-	a.print(a.o.Look.as(faint, "bawn: ") + a.o.Look.safe(line) + "\n")
+func (a *app) notice(line string) { a.print(a.noticed(line)) }
+
+func (a *app) noticed(line string) string {
+	return a.o.Look.as(faint, "bawn: ") + a.o.Look.safe(line) + "\n"
 }
 
 func (a *app) complain(err error) {

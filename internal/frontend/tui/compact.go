@@ -65,7 +65,7 @@ func (v *questionsView) text(w int, explain bool) (must, more []string) {
 	for _, s := range wrap(l.safe(title), w) {
 		must = append(must, l.as(strong, s))
 	}
-	must = append(must, l.object(q.Prompt.Object, w)...)
+	must = append(must, v.object(w)...)
 	must = append(must, v.warnings(q, w)...)
 	const column = 6
 	lines := func(out []string, name, text string) []string {
@@ -78,7 +78,7 @@ func (v *questionsView) text(w int, explain bool) (must, more []string) {
 		}
 		return out
 	}
-	must = lines(must, "who", l.cut(l.safe(q.Command), max(w-column, 8)))
+	must = lines(must, "who", l.cut(l.safe(beginning(q.Command)), max(w-column, 8)))
 	must = lines(must, "why", l.safe(reason(q)))
 	if explain {
 		for _, c := range v.choices.all {

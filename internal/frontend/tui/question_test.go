@@ -341,6 +341,41 @@ func TestLongObject(t *testing.T) {
 	}
 }
 
+// What a question is about is brought into lines once for a width, and again for
+// the next question: megabytes of it, from an agent, do not hold up the answer.
+func TestLongObjectIsFoldedOnce(t *testing.T) {
+	q := exampleQuestion(1)
+	q.Prompt.Object = strings.Repeat("echo a long command of many words; ", 1<<20/35)
+	for _, size := range [][2]int{{80, 24}, {40, 12}} {
+		s := withQuestions(t, q, exampleQuestion(2))
+		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
+		v := f.view.(*questionsView)
+		before := map[int]*string{}
+		for w, lines := range v.folded {
+			before[w] = &lines[0]
+		}
+		for range 3 {
+			f.keysOf("pgdown", "j", "k")
+			f.Update(secondMsg{})
+			f.Update(changed{})
+			f.screen()
+		}
+		if len(before) == 0 || len(v.folded) != len(before) {
+			t.Fatalf("%v: %d widths, then %d", size, len(before), len(v.folded))
+		}
+		for w, lines := range v.folded {
+			if &lines[0] != before[w] {
+				t.Errorf("%v: folded again for %d", size, w)
+			}
+		}
+		f.keysOf("esc")
+		f.screen()
+		if text := strings.Join(f.screen(), "\n"); s.log() != "answer 1 no" || !strings.Contains(text, "pypi-4ve.example") {
+			t.Errorf("%v, %q: the next question shows\n%s", size, s.log(), text)
+		}
+	}
+}
+
 // No keys lead to a wider answer than the one that was highlighted when Enter
 // was pressed, or whose letter was; and only an offered one.
 func TestNoKeysWidenAnAnswer(t *testing.T) {

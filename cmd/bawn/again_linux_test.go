@@ -32,7 +32,7 @@ func says(t *testing.T, term *vterm.Terminal, key string, want func(text string)
 	pauses(t, term)
 	for range 20 {
 		types(t, term, key)
-		if _, err := term.Wait(5*time.Second, want); err == nil {
+		if pressed(t, term, key, want) {
 			return
 		}
 	}
@@ -43,6 +43,22 @@ func says(t *testing.T, term *vterm.Terminal, key string, want func(text string)
 func pauses(t *testing.T, term *vterm.Terminal) {
 	t.Helper()
 	_, _ = term.Wait(500*time.Millisecond, func(string) bool { return false })
+}
+
+// pressed types a key and reports whether done came of it. While a letter waits to
+// be an answer it lets that be: another key would take it back.
+func pressed(t *testing.T, term *vterm.Terminal, key string, done func(text string) bool) bool {
+	t.Helper()
+	waits := func(text string) bool { return strings.Contains(text, "takes it back") }
+	types(t, term, key)
+	text, err := term.Wait(5*time.Second, func(text string) bool { return waits(text) || done(text) })
+	if err == nil && !done(text) {
+		text, err = term.Wait(sandboxtest.Limit/5, func(text string) bool { return !waits(text) || done(text) })
+		if err == nil && !done(text) {
+			_, err = term.Wait(sandboxtest.Limit/5, done)
+		}
+	}
+	return err == nil
 }
 
 // A question whose command has ended is taken from the screen, also where the

@@ -98,7 +98,7 @@ func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
 	pauses(t, term)
 	for range 20 {
 		types(t, term, key)
-		if _, err := term.Wait(5*time.Second, func(text string) bool { return !strings.Contains(text, page) }); err == nil {
+		if pressed(t, term, key, func(text string) bool { return !strings.Contains(text, page) }) {
 			break
 		}
 	}

@@ -45,7 +45,7 @@ func TestT3_N9_EveryTierOnTheScreen(t *testing.T) {
 	shows(t, term, "in-none\nwide\nhello\nover-1")
 	idle(t, term)
 	types(t, term, "!sh ./probe 2\r")
-	shows(t, term, "in-none\nwide\nhello\nover-2", "bawn: the open tier has no sandbox: with the ! too")
+	shows(t, term, "bawn: the open tier has no sandbox: with the ! too 'sh ./probe 2' has the network\nin-none\nwide\nhello\nover-2") // before it starts
 	idle(t, term)
 	types(t, term, "\x14")
 	shows(t, term, " guarded ", "Sandbox: guarded (new commands)")

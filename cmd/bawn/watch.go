@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bawn/internal/sandbox"
+	"bawn/internal/session"
 	"bawn/internal/watch"
 )
 
@@ -82,8 +83,9 @@ func watchLoop(w *watch.Watcher, f *runFlags, root string, run []string, extra [
 	}
 }
 
-// watchOnce runs the command, which has the extra files from descriptor 3 on. stop is a signal that ended this process's wish
-// to go on; the command has had it too.
+// watchOnce runs the command, which has the extra files from descriptor 3 on; the
+// terminal is as before then. stop is a signal that ended this process's wish to go
+// on; the command has had it too.
 func watchOnce(run []string, extra []*os.File, signals <-chan os.Signal) (code int, stop os.Signal, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -91,6 +93,8 @@ func watchOnce(run []string, extra []*os.File, signals <-chan os.Signal) (code i
 	}
 	cmd := exec.Command(self, run...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, extra
+	term := os.Getenv("TERM")
+	defer session.HoldTerminal(os.Stdout, term != "" && term != "dumb")()
 	if err := cmd.Start(); err != nil {
 		return 0, nil, fmt.Errorf("run the command: %w", err)
 	}

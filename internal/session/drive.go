@@ -52,7 +52,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		return 125, t.decided(out.Decision)
 	}
 	if out.Stays.ID != "" {
-		t.notice("in the sandbox: " + out.Stays.Text)
+		t.warn("in the sandbox: " + out.Stays.Text)
 	}
 	if out.Decision.Verdict == policy.Ask && !(t.start.Web && s.webAllowed.Load()) {
 		prompt := Consent(t.command(), out, t.info.Dir)
@@ -92,7 +92,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 			return 125, reason
 		}
 		if t.start.NoEgress {
-			t.notice("the open tier has no sandbox: with the ! too " + t.info.Command + " has the network")
+			t.warn("the open tier has no sandbox: with the ! too " + t.info.Command + " has the network")
 		}
 		return t.runHost(spec, "")
 	}
@@ -105,7 +105,7 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 		}
 		spec.Staged = t.staged.Layers()
 		if t.client != nil && t.info.Kind == Attached {
-			t.notice("what it writes is staged in the session " + s.id + ", and not in the workspace yet")
+			t.warn("what it writes is staged in the session " + s.id + ", and not in the workspace yet")
 		}
 	}
 	lane, err := s.lanes.enter(p, t.start, t.staged)
@@ -141,7 +141,7 @@ func (t *task) siblings(p policy.Policy, c *sandbox.Command) (end func()) {
 	}
 	path, shown, end, err := inner(Sibling{Tier: t.info.Tier, NoEgress: t.start.NoEgress})
 	if err != nil {
-		t.notice("bawn run inside this command will refuse: " + err.Error())
+		t.warn("bawn run inside this command will refuse: " + err.Error())
 		return func() {}
 	}
 	c.Inner, t.shown = path, shown
@@ -194,6 +194,15 @@ func (t *task) tty() bool {
 		return t.client.TTY
 	}
 	return t.start.Terminal != nil
+}
+
+// warn is notice before the command starts.
+func (t *task) warn(line string) {
+	if t.client == nil && t.start.Notice != nil {
+		t.start.Notice(line)
+		return
+	}
+	t.notice(line)
 }
 
 func (t *task) notice(line string) {

@@ -70,6 +70,20 @@ func (l *lanes) prepare(p policy.Policy) {
 // An egress that cannot start leaves the command without one, and a person is
 // told. What a command is to write into a layer needs the keeper, which holds it.
 func (l *lanes) enter(p policy.Policy, c Start, staged Staging) (*lane, error) {
+	one, none, err := l.entered(p, c, staged)
+	if none != "" { // told without the lock: who shows it may keep it waiting
+		l.s.watchers.tell()
+		tell := l.s.notice
+		if c.Notice != nil {
+			tell = c.Notice
+		}
+		tell("no network: " + none)
+	}
+	return one, err
+}
+
+// entered does so; none is why there is no network, if that is new.
+func (l *lanes) entered(p policy.Policy, c Start, staged Staging) (_ *lane, none string, _ error) {
 	of := classGuarded
 	switch {
 	case c.NoEgress:
@@ -82,7 +96,7 @@ func (l *lanes) enter(p policy.Policy, c Start, staged Staging) (*lane, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, ErrClosed
+		return nil, "", ErrClosed
 	}
 	own := c.Web || p.Profile() != policy.NoProfile // which allows other hosts than the rest
 	if !own || staged != nil {
@@ -90,25 +104,24 @@ func (l *lanes) enter(p policy.Policy, c Start, staged Staging) (*lane, error) {
 	}
 	if staged != nil {
 		if err := l.lay(staged); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	if one := l.shared[of]; one != nil && !own {
-		return one, nil
+		return one, "", nil
 	}
 	one, err := l.make(p, of, own, staged != nil)
 	if err != nil {
 		if of == classGuarded || of == classAgent {
 			why := err.Error()
 			if old := l.failed.Swap(&why); old == nil || *old != why {
-				l.s.notice("no network: " + why)
-				l.s.watchers.tell()
+				none = why
 			}
 		}
 		if staged != nil {
-			return nil, err // beside the keeper nothing can be staged
+			return nil, none, err // beside the keeper nothing can be staged
 		}
-		return &lane{backend: l.s.setup.Backend, own: true}, nil
+		return &lane{backend: l.s.setup.Backend, own: true}, none, nil
 	}
 	if of == classGuarded && l.failed.Swap(nil) != nil {
 		l.s.watchers.tell()
@@ -116,7 +129,7 @@ func (l *lanes) enter(p policy.Policy, c Start, staged Staging) (*lane, error) {
 	if !one.own {
 		l.shared[of] = one
 	}
-	return one, nil
+	return one, "", nil
 }
 
 // start starts the keeper, once, and again when it is gone.

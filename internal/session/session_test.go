@@ -4,6 +4,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -186,6 +187,24 @@ func TestN9_EgressThatCannotStart(t *testing.T) {
 	defer mu.Unlock()
 	if len(said) != 1 || !strings.HasPrefix(said[0], "no network: ") {
 		t.Errorf("told %q", said)
+	}
+	// Who has a screen for the command is told there, before it starts, and may
+	// take a while with it.
+	s = open(t, setup)
+	before := ""
+	if _, err := s.Start(Start{Text: "x", Kind: Background, Notice: func(line string) {
+		if _, err := s.SetTier(policy.Airlock); err != nil { // from a page, which holds up the notice
+			t.Error(err)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		before += fmt.Sprint(len(b.started), " ", line)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitStarts(t, 3)
+	if !strings.HasPrefix(before, "2 no network: ") || len(said) != 1 {
+		t.Errorf("told %q, and %q", before, said)
 	}
 }
 

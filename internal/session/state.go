@@ -134,6 +134,9 @@ type Start struct {
 	// Terminal takes over the command's terminal when it has one: see Terminal.
 	// A background task without one writes to a file that Output reads.
 	Terminal Terminal
+	// Notice is told, before the command starts, what its person should know by
+	// then: what it writes comes after that. nil leaves it to Setup's.
+	Notice func(line string)
 	// Again is given the command when a person has said yes to running it once
 	// more, to be started by whoever has its screen; nil leaves that to the
 	// session. It is called before the answer returns.

@@ -41,9 +41,10 @@ type app struct {
 	cols   int
 	note   string
 	noted  *time.Timer
-	task   int  // that has the screen, 0 for none
-	asked  int  // the newest question that was shown, or put off
-	later  bool // some were put off: those that come join them, or a command that asks on keeps a person from ending it
+	task   int   // that has the screen, 0 for none
+	asked  int   // the newest question that was shown, or put off
+	named  []int // the commands that were running when the session was to end
+	later  bool  // some were put off: those that come join them, or a command that asks on keeps a person from ending it
 	cloned bool
 	err    error
 	quit   bool
@@ -233,7 +234,7 @@ func (a *app) edit(e uv.KeyPressEvent) {
 		}
 	default:
 		if k == "ctrl+d" && len(a.line.text) == 0 {
-			a.quit = true
+			a.leave()
 			return
 		}
 		a.line.key(k, e.Text)
@@ -257,7 +258,7 @@ func (a *app) submit(line string) {
 }
 
 func (a *app) start(line string) {
-	a.later = false
+	a.later, a.named = false, nil
 	text, alone := strings.CutPrefix(line, "!")
 	if text = strings.TrimSpace(text); text == "" {
 		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
@@ -327,7 +328,9 @@ func (a *app) begin(c session.Start) {
 	if !a.o.Plain {
 		a.scr.SetFooter([]string{a.status()}, nil) // before it starts: its terminal has the rows it keeps
 	}
-	c.Kind, c.Terminal = session.Foreground, a.scr
+	scr := a.scr
+	c.Kind, c.Terminal = session.Foreground, scr
+	c.Notice = func(line string) { scr.Print(a.noticed(line)) }
 	task, err := a.s.Start(c)
 	if err != nil {
 		a.code = exitRefused
@@ -350,9 +353,13 @@ func (a *app) slash(line string) {
 	if len(r.text) > 0 {
 		a.print(strings.Join(r.text, "\n") + "\n")
 	}
+	if r.quit {
+		a.leave()
+		return
+	}
+	a.named = nil
 	a.tell(r.note)
 	a.page(r.page)
-	a.quit = a.quit || r.quit
 	if r.start != nil {
 		a.runAgain(*r.start) // when the screen is free, which it is
 		a.update()
@@ -368,8 +375,10 @@ func (a *app) print(text string) {
 	fmt.Fprint(a.tty, text)
 }
 
-func (a *app) notice(line string) {
-	a.print(a.o.Look.as(faint, "bawn: ") + a.o.Look.safe(line) + "\n")
+func (a *app) notice(line string) { a.print(a.noticed(line)) }
+
+func (a *app) noticed(line string) string {
+	return a.o.Look.as(faint, "bawn: ") + a.o.Look.safe(line) + "\n"
 }
 
 func (a *app) complain(err error) {

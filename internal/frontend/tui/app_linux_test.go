@@ -400,3 +400,51 @@ func TestAppQuestionsPutOff(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Commands that would end with the session are named first, as a shell does; the
+// second time in a row they end, and anything else between begins anew.
+func TestAppLeavesRunningCommands(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		term := openTerm(t, 80, 24)
+		s := newRunning(t)
+		o := testOptions(&clock{noon})
+		o.Plain = plain
+		run := func(ids ...int) {
+			s.change(func() {
+				s.st.Tasks = nil
+				for _, id := range ids {
+					s.st.Tasks = append(s.st.Tasks, session.Task{ID: id, Kind: session.Background, Command: fmt.Sprintf("serve %d\x1b[2J", id), Started: noon})
+				}
+			})
+		}
+		run(2, 5)
+		end := onTerminal(t, term, s, o)
+		waitUntil(t, term, "the input line", func(s string) bool { return strings.Contains("\n"+s+"\n", "\n>\n") })
+		said := func(n int) {
+			t.Helper()
+			waitUntil(t, term, "what still runs", func(s string) bool {
+				return strings.Count(s, "with the session: Ctrl+D or /quit once more") == n && (!plain || strings.HasSuffix(strings.TrimSpace(s), ">"))
+			})
+		}
+		typed(t, term, "\x04")
+		said(1)
+		if text := term.Text(); !strings.Contains(text, "bawn: 2 commands still run and end with the session") || !strings.Contains(text, "bawn: task 2: serve 2\\x1b[2J\n") || !strings.Contains(text, "bawn: task 5: serve 5") {
+			t.Errorf("what is told:\n%s", text)
+		}
+		typed(t, term, "/allow x.example\r") // it was not meant
+		waitUntil(t, term, "a note", func(s string) bool { return strings.Contains(s, "x.example is allowed") })
+		typed(t, term, "/quit\r")
+		said(2)
+		run(5, 6) // another has begun since
+		if !plain {
+			waitUntil(t, term, "two run", func(s string) bool { return strings.Contains(last(s), "2 running") })
+		}
+		typed(t, term, "\x04")
+		said(3)
+		run(6) // one has ended since
+		typed(t, term, "\x04")
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}

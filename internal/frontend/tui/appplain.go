@@ -43,8 +43,10 @@ func (a *app) runPlain() error {
 		fmt.Fprint(a.tty, prompt)
 		line, err := readLine(a.tty)
 		switch {
-		case errors.Is(err, io.EOF): // Ctrl+D
-			return nil
+		case errors.Is(err, io.EOF): // Ctrl+D, or there is no terminal any more, again and again
+			a.print("\n")
+			a.leave()
+			continue
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrHungUp, err)
 		}

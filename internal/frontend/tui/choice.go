@@ -18,8 +18,9 @@ func (c choice) yes() bool { return c.key != "n" && c.key != "N" }
 // choices is a list of them, of which one is highlighted. The zero one of it
 // is the safe one: it is highlighted first, unless at says otherwise.
 type choices struct {
-	all []choice
-	at  int
+	all   []choice
+	at    int
+	waits bool // it is the one at at that was picked by its letter: see letter
 }
 
 // marked is the key of the choice that is highlighted.
@@ -37,8 +38,8 @@ func (c *choices) mark(key string) {
 
 // key moves the highlight or picks: by Enter what is highlighted, by its
 // letter a choice, by Esc the safe one. Any other key, known is false then, is of
-// somebody who types something else: the safe one is highlighted again. The
-// highlight does not go from one end to the other.
+// somebody who types something else. The highlight does not go from one end to
+// the other.
 func (c *choices) key(k string) (picked *choice, known bool) {
 	switch k {
 	case "up", "k", "left", "shift+tab":
@@ -55,10 +56,17 @@ func (c *choices) key(k string) (picked *choice, known bool) {
 				return &c.all[i], true
 			}
 		}
-		c.at = 0
 		return nil, false
 	}
 	return nil, true
+}
+
+// glyph is before the choice that is highlighted.
+func (c *choices) glyph(l Look) string {
+	if c.waits {
+		return l.glyph("…", "~")
+	}
+	return l.glyph("›", ">")
 }
 
 // lines shows them, each as a whole.
@@ -72,7 +80,7 @@ func (c *choices) lines(l Look, w int) []string {
 			}
 			if i == c.at {
 				if j == 0 {
-					mark = l.glyph("›", ">") + " "
+					mark = c.glyph(l) + " "
 				}
 				out = append(out, l.as(chosen, l.fill(mark+key+"  "+s, w)))
 				continue
@@ -95,34 +103,38 @@ type dialog struct {
 	crowded bool   // it does not fit, so that nothing can be said but no
 }
 
-// key reports whether it was one of the dialog's.
-func (d *dialog) key(k string) (known bool) {
+// dialogKey is about the dialog.
+func (f *frame) dialogKey(k string) {
+	d := f.dialog
 	if d.crowded && !slices.Contains([]string{"esc", "ctrl+c", "ctrl+d"}, k) {
-		return true
+		return
 	}
-	c, known := d.choices.key(k)
-	if c != nil {
-		d.answer()
-		if c.do != nil {
-			c.do()
-		}
+	switch c, known := d.choices.key(k); {
+	case c != nil:
+		f.pick(*c, k)
+	case !known:
+		f.unmark()
 	}
-	return known
 }
 
-func (d *dialog) lines(w, h int) []string {
+// keys are what to press.
+func (d *dialog) keys() []hint {
+	return []hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}
+}
+
+func (d *dialog) lines(w, h int, keys []hint) []string {
 	l := d.look
 	if d.crowded = w < minQuestion; d.crowded {
 		return l.tooSmall(w, h)
 	}
-	keys := l.hintLine([]hint{{"enter", "picks"}, {"esc", d.choices.all[0].text}}, w)
+	foot := l.hintLine(keys, w)
 	in := boxInside(w)
 	body := d.text(d.body, in)
 	if len(body) > 0 {
 		body = append(body, "")
 	}
 	if box := l.box(d.heading, "", append(body, d.choices.lines(l, in)...), w); len(box) < h {
-		return append(box, keys)
+		return append(box, foot)
 	}
 	brief := d.brief
 	if brief == nil {
@@ -135,7 +147,7 @@ func (d *dialog) lines(w, h int) []string {
 	for _, s := range d.text(brief, w-2) {
 		small = append(small, " "+s)
 	}
-	small = append(append(small, d.choices.lines(l, w)...), keys)
+	small = append(append(small, d.choices.lines(l, w)...), foot)
 	if d.crowded = len(small) > h; d.crowded {
 		return l.tooSmall(w, h)
 	}

@@ -65,7 +65,7 @@ func (v *questionsView) text(w int, explain bool) (must, more []string) {
 	for _, s := range wrap(l.safe(title), w) {
 		must = append(must, l.as(strong, s))
 	}
-	must = append(must, l.object(q.Prompt.Object, w)...)
+	must = append(must, v.object(w)...)
 	must = append(must, v.warnings(q, w)...)
 	const column = 6
 	lines := func(out []string, name, text string) []string {
@@ -78,7 +78,7 @@ func (v *questionsView) text(w int, explain bool) (must, more []string) {
 		}
 		return out
 	}
-	must = lines(must, "who", l.cut(l.safe(q.Command), max(w-column, 8)))
+	must = lines(must, "who", l.cut(l.safe(beginning(q.Command)), max(w-column, 8)))
 	must = lines(must, "why", l.safe(reason(q)))
 	if explain {
 		for _, c := range v.choices.all {
@@ -110,7 +110,7 @@ func (v *questionsView) briefly(c choice) string {
 
 // answerList are the answers with what they cover, a line each.
 func (v *questionsView) answerList(w int) []string {
-	c := choices{at: v.choices.at, all: slices.Clone(v.choices.all)}
+	c := choices{at: v.choices.at, waits: v.choices.waits, all: slices.Clone(v.choices.all)}
 	for i := range c.all {
 		c.all[i].text = v.briefly(c.all[i])
 	}
@@ -128,7 +128,7 @@ func (v *questionsView) answerWords(w int) (out []string) {
 		}[c.key]
 		item := "  " + l.as(strong, c.key) + " " + word + " "
 		if i == v.choices.at {
-			item = " " + l.as(chosen, l.glyph("›", ">")+c.key+" "+word+" ")
+			item = " " + l.as(chosen, v.choices.glyph(l)+c.key+" "+word+" ")
 		}
 		if row != "" && width(row)+width(item) > w {
 			out, row = append(out, row), ""

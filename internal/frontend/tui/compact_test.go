@@ -65,11 +65,11 @@ func TestQuestionInEverySize(t *testing.T) {
 					if v := f.view.(*questionsView); v.crowded || !v.unread() || page > 20 {
 						break
 					}
-					f.keysOf("y", "down", "enter", "up") // nothing but no counts before it was read
+					f.keysOf("y", pause, "down", "enter", "up") // nothing but no counts before it was read
 					f.keysOf("space")
 					f.draw(c)
 				}
-				f.keysOf("y")
+				f.keysOf("y", pause)
 				if s.log() != "answer 1 once" {
 					t.Errorf("%s, %v: %q", name, size, s.log())
 				}
@@ -96,7 +96,7 @@ func TestCompactQuestionIsReadFirst(t *testing.T) {
 	c := &clock{noon}
 	s := withQuestions(t, realQuestions()["1 host"])
 	f, v := compactPage(t, s, c)
-	f.keysOf("s")
+	f.keysOf("s", pause)
 	if foot := f.screen()[7]; !strings.Contains(foot, "read on") || s.log() != "" {
 		t.Fatalf("%q says %q", s.log(), foot)
 	}
@@ -104,21 +104,22 @@ func TestCompactQuestionIsReadFirst(t *testing.T) {
 		f.Update(keyOf("space"))
 	}
 	f.Update(keyOf("y")) // in one burst
+	f.pause()
 	if v.unread() || s.log() != "" {
 		t.Fatalf("typed ahead: %q", s.log())
 	}
 	f.show()
 	c.t = c.t.Add(quiet - 1)
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if s.log() != "" {
 		t.Fatalf("too soon: %q", s.log())
 	}
 	c.t = c.t.Add(quiet)
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if s.log() != "answer 1 once" {
 		t.Fatalf("the twin: %q", s.log())
 	}
-	for keys, want := range map[string]string{"n": "answer 1 no", "esc": "answer 1 no", "enter": "answer 1 no", "N": "deny all", "pgup y": "", "right enter": "", "space left enter": "answer 1 no"} {
+	for keys, want := range map[string]string{"n": "answer 1 no", "esc": "answer 1 no", "enter": "answer 1 no", "N": "deny all", "pgup y …": "", "right enter": "", "space left enter": "answer 1 no"} {
 		s := withQuestions(t, realQuestions()["1 host"], exampleQuestion(2))
 		f, _ := compactPage(t, s, c)
 		f.keysOf(strings.Fields(keys)...)
@@ -147,7 +148,7 @@ func TestCompactQuestionStaysRead(t *testing.T) {
 	}
 	f.Update(tea.WindowSizeMsg{Width: 26, Height: 8})
 	f.draw(c)
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if !v.unread() || s.log() != "" {
 		t.Errorf("other lines count as read: %q", s.log())
 	}
@@ -155,12 +156,12 @@ func TestCompactQuestionStaysRead(t *testing.T) {
 		f.keysOf("space")
 		f.draw(c)
 	}
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	f.draw(c)
 	if !v.unread() {
 		t.Error("the next question counts as read")
 	}
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if s.log() != "answer 1 once" {
 		t.Errorf("%q", s.log())
 	}
@@ -180,13 +181,15 @@ func TestResizeBeginsTheQuestionAnew(t *testing.T) {
 			}
 			f.Update(tea.WindowSizeMsg{Width: to[0], Height: to[1]})
 			f.Update(keyOf("y"))
+			f.pause()
 			f.View()
 			f.Update(keyOf("y"))
+			f.pause()
 			if s.log() != "" {
 				t.Fatalf("%v to %v: %q", from, to, s.log())
 			}
 			f.draw(c)
-			f.keysOf("y")
+			f.keysOf("y", pause)
 			if s.log() != "answer 1 once" {
 				t.Errorf("%v to %v, the twin: %q\n%s", from, to, s.log(), strings.Join(f.screen(), "\n"))
 			}
@@ -196,12 +199,12 @@ func TestResizeBeginsTheQuestionAnew(t *testing.T) {
 	f := pageOf(t, OpenPage, d, c, Look{}, 10, 3)
 	f.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	f.View()
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if d.log() != "" {
 		t.Fatalf("a dialog that was not drawn: %q", d.log())
 	}
 	f.draw(c)
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if d.log() != "tier open" {
 		t.Errorf("the twin: %q", d.log())
 	}

@@ -119,6 +119,9 @@ func policyDetails(s Session, o Options, w int) []string {
 	}
 	out = append(out, "")
 	field("Network", l.safe(networkSentence(st)))
+	if wider := widerTasks(st); wider != "" {
+		field("", "running commands keep what their tier gave them: "+wider)
+	}
 	for _, at := range st.Published {
 		field("", fmt.Sprintf("%s of this machine leads to port %d of guarded commands", at, at.Port))
 	}

@@ -59,7 +59,7 @@ func (v *deniedView) lines(w, h int) []string {
 		case d.Path != "":
 			what = "file"
 		}
-		out = append(out, v.list.row(l, i, what+"  "+l.fill(l.safe(d.String()), max(4, w-15))+fmt.Sprintf(" %6s", times), w))
+		out = append(out, v.list.row(l, i, what+"  "+l.fill(l.cutLeft(l.safe(d.String()), max(4, w-15)), max(4, w-15))+fmt.Sprintf(" %6s", times), w))
 	}
 	for len(out) < h-len(foot) {
 		out = append(out, "")
@@ -71,6 +71,15 @@ func (v *deniedView) lines(w, h int) []string {
 func (v *deniedView) details(d session.Denial, w, h int) []string {
 	l := v.o.Look
 	out := []string{l.as(faint, strings.Repeat(l.glyph("─", "-"), w))}
+	if s := l.safe(d.String()); width(s) > w-15 { // what the row has no room for
+		for i, s := range l.ends(fold(s, w-7), 3) {
+			name := ""
+			if i == 0 {
+				name = "name"
+			}
+			out = append(out, " "+l.as(faint, l.fill(name, 6))+s)
+		}
+	}
 	for _, f := range [...][2]string{
 		{"why", why(d)}, {"rule", d.Rule.ID + " (" + d.Rule.Origin.String() + ")"}, {"lift", d.Rule.Lift}, {"who", who(d.PID, d.Command)},
 	} {
@@ -85,6 +94,14 @@ func (v *deniedView) details(d session.Denial, w, h int) []string {
 		}
 	}
 	return out[:min(len(out), h)]
+}
+
+// ends are at most n lines of a text, the first and always the last.
+func (l Look) ends(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(append(lines[:n-2:n-2], l.glyph("⋮", ":")), lines[len(lines)-1])
 }
 
 // why is the reason, and how bawn knows, if it did not see it happen.

@@ -196,10 +196,25 @@ func keyOf(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r[0], Text: name}
 }
 
+// keysOf presses keys; pause is the while in which a yes by its letter becomes one.
 func (f *frame) keysOf(names ...string) {
 	for _, n := range names {
+		if n == pause {
+			f.pause()
+			continue
+		}
 		f.Update(keyOf(n))
 		f.show()
+	}
+}
+
+const pause = "…"
+
+// pause lets the while after a letter pass, and the terminal answers.
+func (f *frame) pause() {
+	f.Update(letterMsg(f.letters))
+	if f.letter.asked {
+		f.places(len(f.guard.asked))
 	}
 }
 

@@ -37,6 +37,7 @@ type guard struct {
 	id    int       // of the question, as the guard counts them
 	asked places    // the terminal was asked for
 	got   places    // what it answered last
+	heard bool      // it answers
 	shown bool      // it answered, at
 	at    time.Time // then, or when a key came too early
 	open  bool
@@ -51,17 +52,20 @@ type (
 // arm begins anew, for another question.
 func (f *frame) arm() {
 	f.guard = guard{id: f.guard.id + 1}
+	f.letter = letter{}
 	f.armed = true
 }
 
-// watch is what follows arm.
+// watch is what follows arm, and a letter.
 func (f *frame) watch() tea.Cmd {
+	next := f.next
+	f.next = nil
 	if !f.armed {
-		return nil
+		return next
 	}
 	f.armed = false
 	id := drawnMsg(f.guard.id)
-	return tea.Tick(drawing, func(time.Time) tea.Msg { return id })
+	return tea.Batch(next, tea.Tick(drawing, func(time.Time) tea.Msg { return id }))
 }
 
 // guardMsg handles the guard's messages.
@@ -76,9 +80,18 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 	case tea.CursorPositionMsg:
 		copy(g.got[:], g.got[1:])
 		g.got[len(g.got)-1] = tea.Position(msg)
-		f.seen(g.asked != places{} && g.got == g.asked)
+		if g.asked == (places{}) || g.got != g.asked {
+			break
+		}
+		g.heard = true
+		f.seen(true)
+		if f.letter.asked {
+			f.letterCounts()
+		}
 	case muteMsg:
 		f.seen(int(msg) == g.id)
+	case letterMsg, letterMuteMsg:
+		return f.letterOver(msg)
 	}
 	return nil
 }

@@ -163,7 +163,8 @@ func (v *networkView) row(c session.Connection, w int, plainly bool) string {
 		left = c.Time.Format("15:04:05") + "  "
 	}
 	hostWidth -= width(left) + width(right)
-	return left + verdict + "  " + l.fill(l.safe(at(c.Host, c.Port)), max(hostWidth, 4)) + right
+	host := l.cutLeft(l.safe(at(c.Host, c.Port)), max(hostWidth, 4)) // whose end says whose it is
+	return left + verdict + "  " + l.fill(host, max(hostWidth, 4)) + right
 }
 
 func verdictWord(v policy.Verdict) (string, paint) {

@@ -152,6 +152,9 @@ type frame struct {
 	view    view
 	dialog  *dialog
 	guard   guard
+	letter  letter
+	letters int              // how many there were
+	next    tea.Cmd          // is to follow a key
 	prefix  bool             // its key was the last
 	armed   bool             // the guard has begun anew
 	clock   func() time.Time // the guard's
@@ -231,12 +234,17 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case secondMsg:
 		f.ticking = false
 		f.refresh()
+	case tea.PasteStartMsg:
+		f.pasted()
 	case tea.PasteMsg:
-		if t, ok := f.view.(typist); ok && t.typing() {
+		f.pasted()
+		if t, ok := f.view.(typist); ok && t.typing() && f.dialog == nil {
 			t.text(msg.Content)
 		}
 	case tea.KeyPressMsg:
-		f.press(tea.Key(msg))
+		if !f.takeBack() {
+			f.press(tea.Key(msg))
+		}
 	default:
 		cmd = f.guardMsg(msg)
 	}
@@ -248,15 +256,14 @@ func (f *frame) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (f *frame) press(k tea.Key) {
 	name := k.String()
+	f.letter.back = ""
 	t, isTypist := f.view.(typist)
 	switch {
 	case f.done:
 		return
 	case f.dialog != nil:
 		if f.passes() {
-			if !f.dialog.key(name) {
-				f.shut()
-			}
+			f.dialogKey(name)
 		}
 		return
 	case isTypist && t.typing() && k.Text != "":
@@ -305,7 +312,11 @@ func (f *frame) View() tea.View {
 func (f *frame) screen() []string {
 	l := f.o.Look
 	if f.dialog != nil {
-		return f.clip(f.dialog.lines(f.w, f.h))
+		keys := f.dialog.keys()
+		if k := f.letterKeys(); k != nil {
+			keys = k
+		}
+		return f.clip(f.dialog.lines(f.w, f.h, keys))
 	}
 	if f.view == nil { // it was a dialog alone
 		return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
 	"bawn/internal/policy"
@@ -84,7 +85,7 @@ func TestTierThatIsNotSaved(t *testing.T) {
 
 // From airlock to open a person is asked: y or Enter switches, n or Esc keeps.
 func TestOpenIsAskedAbout(t *testing.T) {
-	for keys, want := range map[string]string{"y": "tier open", "enter": "tier open", "n": "", "esc": "", "down enter": "tier open", "up enter": "", "x": "-", "alt+s": "-"} {
+	for keys, want := range map[string]string{"y …": "tier open", "y": "-", "y enter …": "-", "y esc …": "-", "y y …": "-", "enter": "tier open", "n": "", "esc": "", "down enter": "tier open", "up enter": "", "x": "-", "alt+s": "-"} {
 		s := &fake{st: session.State{Tier: policy.Airlock}}
 		f := pageOf(t, OpenPage, s, &clock{noon}, Look{}, 80, 24)
 		f.keysOf(strings.Fields(keys)...)
@@ -99,7 +100,7 @@ func TestOpenIsAskedAbout(t *testing.T) {
 	c := &clock{noon}
 	f := newFrame(OpenPage, early, testOptions(c))
 	f.show()
-	f.keysOf("enter", "y")
+	f.keysOf("enter", "y", pause)
 	if early.log() != "" || f.done {
 		t.Errorf("a key from before the question: %q", early.log())
 	}
@@ -112,13 +113,13 @@ func TestOpenIsAskedAbout(t *testing.T) {
 }
 
 func TestFreshClone(t *testing.T) {
-	for keys, want := range map[string]string{"enter": "clone true", "y": "clone true", "n": "clone false", "esc": "clone false"} {
+	for keys, want := range map[string]string{"enter": "clone true", "y …": "clone true", "n": "clone false", "esc": "clone false"} {
 		s := &fake{st: session.State{Tier: policy.Guarded, FreshClone: true}}
 		f := pageOf(t, ClonePage, s, &clock{noon}, Look{}, 80, 24)
 		if !strings.Contains(strings.Join(f.screen(), "\n"), "Fresh clone: use airlock sandbox?") {
 			t.Error("not the question of T6")
 		}
-		f.keysOf(keys)
+		f.keysOf(strings.Fields(keys)...)
 		if s.log() != want || !f.done {
 			t.Errorf("%s: %q", keys, s.log())
 		}
@@ -135,7 +136,7 @@ func TestSandboxPage(t *testing.T) {
 	if s.log() != "tier airlock" || f.note != "Sandbox: airlock (new commands)" {
 		t.Errorf("%q, %q", s.log(), f.note)
 	}
-	f.keysOf("home", "enter", "y") // the question has just been drawn
+	f.keysOf("home", "enter", "y", pause) // the question has just been drawn
 	if f.dialog == nil || s.st.Tier != policy.Airlock {
 		t.Fatal("no question before open")
 	}
@@ -200,13 +201,13 @@ func TestNetworkPage(t *testing.T) {
 	}
 	f.keysOf("a")
 	f.draw(c)
-	f.keysOf("s")
+	f.keysOf("s", pause)
 	if s.log() != "allow tracker.example:443 session" || !strings.Contains(text(), "tracker.example:443 is allowed for this session") {
 		t.Errorf("%q\n%s", s.log(), text())
 	}
 	f.keysOf("d")
 	f.draw(c)
-	f.keysOf("a")
+	f.keysOf("a", pause)
 	if s.did[1] != "deny tracker.example:443 always" {
 		t.Errorf("%q", s.log())
 	}
@@ -301,7 +302,7 @@ func TestDeniedPage(t *testing.T) {
 	f := pageOf(t, DeniedPage, s, c, Look{}, 80, 24)
 	f.keysOf("a")
 	f.draw(c)
-	f.keysOf("s")
+	f.keysOf("s", pause)
 	if s.log() != "allow tracker.example:443 session" {
 		t.Errorf("%q", s.log())
 	}
@@ -409,6 +410,9 @@ func TestPagesHoldWhateverComes(t *testing.T) {
 				f.Update(tea.PasteMsg{Content: text.Draw(rt, "pasted")})
 			}
 			f.keysOf(rapid.SampledFrom(names).Draw(rt, "key"))
+			if rapid.Bool().Draw(rt, "pause") {
+				f.pause()
+			}
 			f.Update(changed{})
 			if f.done {
 				return
@@ -470,10 +474,39 @@ func TestTooSmallForADialog(t *testing.T) {
 		s := &fake{st: session.State{Tier: policy.Airlock}}
 		f := pageOf(t, OpenPage, s, &clock{noon}, Look{}, size[0], size[1])
 		f.screen()
-		f.keysOf("down", "y")
+		f.keysOf("down", "y", pause)
 		fits := size[0]*size[1] >= 240 && size[0] >= minQuestion && size != [2]int{80, 4}
 		if want := map[bool]string{true: "tier open"}[fits]; s.logged() != want {
 			t.Errorf("%v: %q", size, s.logged())
+		}
+	}
+}
+
+// The end of a name says whose it is: it shows on every page, however long the
+// beginning is that stands before it.
+func TestEndsOfLongNames(t *testing.T) {
+	host := "packages.example.org." + strings.Repeat("a.", 100) + "evil.example"
+	path := "/home/me/work/shop/" + strings.Repeat("src/", 900) + ".git/hooks/pre-commit"
+	s := exampleSession(t)
+	s.conns[0].Host = host
+	s.denials = []session.Denial{{Host: host, Port: 443, Count: 1, Rule: s.denials[0].Rule}, {Path: path, Count: 1, Rule: s.denials[1].Rule}}
+	for _, w := range widths {
+		for page, want := range map[Page][]string{NetworkPage: {"evil.example:443"}, DeniedPage: {"evil.example:443", `hooks/pre-commit"`}} {
+			f := pageOf(t, page, s, &clock{noon}, Look{}, w, 24)
+			text := ansi.Strip(strings.Join(f.screen(), "\n"))
+			for _, end := range want {
+				if !strings.Contains(text, end) {
+					t.Errorf("%d: no %q on\n%s", w, end, text)
+				}
+			}
+		}
+		f := pageOf(t, DeniedPage, s, &clock{noon}, Look{}, w, 24)
+		f.keysOf("down") // the whole of it, or both ends, with why and how to lift it
+		text := ansi.Strip(strings.Join(f.screen(), "\n"))
+		for _, part := range []string{` name  "/home/me/work`, "\n       ⋮", " why   keys and", " lift  "} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%d: no %q on\n%s", w, part, text)
+			}
 		}
 	}
 }

@@ -22,9 +22,11 @@ type questionsView struct {
 	open    []session.Question
 	prompt  approval.Prompt // of the first one, as it was first shown
 	choices choices
-	scroll  int // of the object, or of the compact form
-	last    int // the largest scroll
-	page    int // lines of it that show
+	folded  map[int][]string // the lines of what it is about, by their width
+	hides   bool             // that holds characters that do not show
+	scroll  int              // of the object, or of the compact form
+	last    int              // the largest scroll
+	page    int              // lines of it that show
 	compact bool
 	must    []string // of the compact form: what is to be read before a yes
 	read    int      // lines of it that have been on the screen
@@ -58,11 +60,13 @@ func (v *questionsView) refresh() {
 	if v.id() != before {
 		v.arm()
 		v.scroll, v.read, v.must, v.choices, v.prompt = 0, 0, nil, choices{}, v.open[0].Prompt
+		v.folded, v.hides = map[int][]string{}, escaped(v.prompt.Object)
 	}
 	v.open[0].Prompt = v.prompt // what was shown is what is answered
 	marked := v.choices.marked()
 	v.choices = v.offers()
 	v.choices.mark(marked)
+	v.choices.waits = v.letter.key != "" && v.letter.key == v.choices.marked()
 }
 
 func (v *questionsView) id() int {
@@ -124,18 +128,21 @@ func (v *questionsView) key(k string) bool {
 	}
 	switch c, known := v.choices.key(k); {
 	case !known:
-		v.shut()
+		v.unmark()
 	case c == nil:
 	case v.unread() && c.yes():
 		v.note = "first read on: space"
 	default:
-		c.do()
+		v.pick(*c, k)
 	}
 	return true
 }
 
 func (v *questionsView) keys() []hint {
 	more := hint{"space", fmt.Sprintf("more %d/%d", 1+(v.scroll+v.page-1)/max(v.page, 1), 1+(v.last+v.page-1)/max(v.page, 1))}
+	if k := v.letterKeys(); k != nil {
+		return k
+	}
 	switch {
 	case v.crowded:
 		return []hint{{"esc", "no"}, {"tab", "later"}}
@@ -158,10 +165,11 @@ func (v *questionsView) lines(w, h int) []string {
 	if len(v.open) == 0 {
 		return nil
 	}
-	box, small := v.box(w, h), v.small(w, h)
-	best := box
-	if !box.all && (small.all || box.lines == nil) {
-		best = small
+	best := v.box(w, h)
+	if best.lines == nil || !best.all && len(v.object(w-2)) < h {
+		if small := v.small(w, h); small.all || best.lines == nil {
+			best = small
+		}
 	}
 	v.compact, v.crowded = best.small, best.lines == nil
 	if v.crowded {
@@ -198,7 +206,7 @@ func (v *questionsView) box(w, h int) form {
 	head = append(head, "")
 	warnings, facts := append([]string{""}, v.warnings(q, in)...), v.facts(q, in)
 	answers := append([]string{""}, v.choices.lines(l, in)...)
-	object := l.object(q.Prompt.Object, in)
+	object := v.object(in)
 	room := h - 2 - len(head) - len(warnings) - len(answers)
 	if w < minQuestion || room < min(len(facts), 3)+min(len(object), 3) {
 		return form{}
@@ -217,14 +225,32 @@ func (v *questionsView) box(w, h int) form {
 	return f
 }
 
+// object is what the question is about. It is drawn once for each width: it may
+// be long, and whoever asks must not keep the answer from coming.
+func (v *questionsView) object(w int) []string {
+	lines, ok := v.folded[w]
+	if !ok {
+		if len(v.folded) > 2 { // of sizes from before
+			clear(v.folded)
+		}
+		lines = v.o.Look.object(v.prompt.Object, w)
+		v.folded[w] = lines
+	}
+	return lines
+}
+
 // object shows what a question is about, whole, behind a rule that no text of
 // it can draw. Lines of the text are lines here.
 func (l Look) object(text string, w int) []string {
 	var out []string
 	mark := l.as(careful, l.glyph("┃", "|")) + " "
+	on, off, _ := strings.Cut(l.as(strong, "x"), "x") // once: there may be a million lines
 	for s := range strings.SplitSeq(text, "\n") {
 		for _, part := range fold(l.safe(s), w-2) {
-			out = append(out, mark+l.as(strong, part))
+			if part != "" {
+				part = on + part + off
+			}
+			out = append(out, mark+part)
 		}
 	}
 	return out
@@ -250,7 +276,7 @@ func (l Look) window(lines []string, n, scroll int) (shown []string, at, last in
 // warnings are what must be known before answering.
 func (v *questionsView) warnings(q session.Question, w int) []string {
 	notes := q.Prompt.Notes
-	if v.escaped(q) {
+	if v.hides {
 		notes = append(slices.Clip(notes), "careful: it holds characters that do not show; they are written as \\ escapes")
 	}
 	var out []string
@@ -271,8 +297,8 @@ func (v *questionsView) warnings(q session.Question, w int) []string {
 	return out
 }
 
-func (v *questionsView) escaped(q session.Question) bool {
-	text := strings.ReplaceAll(q.Prompt.Object, "\n", " ")
+func escaped(object string) bool {
+	text := strings.ReplaceAll(object, "\n", " ")
 	return (Look{}).safe(text) != text
 }
 
@@ -284,7 +310,7 @@ func (v *questionsView) facts(q session.Question, w int) (out []string) {
 			out = append(out, l.as(faint, l.fill(name, 9))+l.cut(text, w-9))
 		}
 	}
-	line("command", l.safe(q.Command))
+	line("command", l.safe(beginning(q.Command)))
 	line("because", l.safe(reason(q)))
 	if r := q.Prompt.Rule; r.ID != "" {
 		line("rule", l.safe(r.ID+" ("+r.Origin.String()+")"))
@@ -304,6 +330,9 @@ func reason(q session.Question) string {
 	}
 	return q.Prompt.Rule.Text
 }
+
+// beginning is as much of a text as a line can show.
+func beginning(s string) string { return s[:min(len(s), 4<<10)] }
 
 func askedBy(q session.Question) string {
 	switch {

@@ -111,7 +111,8 @@ func TestTypingAtAQuestion(t *testing.T) {
 func TestQuestionAnswers(t *testing.T) {
 	for keys, want := range map[string]string{
 		"enter": "answer 1 no", "esc": "answer 1 no", "n": "answer 1 no", "ctrl+c": "answer 1 no",
-		"y": "answer 1 once", "s": "answer 1 session", "a": "answer 1 always", "N": "deny all",
+		"y …": "answer 1 once", "s …": "answer 1 session", "a …": "answer 1 always", "N": "deny all",
+		"y": "", "s": "", "a": "", "y enter …": "", "y y …": "", "y n …": "", "y esc …": "", "a t …": "", "y tab …": "", "y space …": "", "s down …": "",
 		"down enter": "answer 1 once", "down down enter": "answer 1 session", "down up enter": "answer 1 no", "up enter": "answer 1 no", "up up enter": "answer 1 no",
 		"down down down down down enter": "deny all", "j j enter": "answer 1 session", "j k enter": "answer 1 no", "down x enter": "",
 		"down esc": "answer 1 no", "Y": "", "x": "", "A": "", "tab": "", "q": "", "alt+s": "",
@@ -137,6 +138,7 @@ func TestKeysBeforeTheQuestionDoNotCount(t *testing.T) {
 	press := func(k string, after time.Duration) {
 		c.t = c.t.Add(after)
 		f.Update(keyOf(k))
+		f.pause()
 	}
 	press("y", time.Hour) // it was never drawn
 	f.show()
@@ -196,6 +198,7 @@ func TestWhatCountsAsShown(t *testing.T) {
 		c.t = c.t.Add(time.Hour)
 		f.View()
 		f.Update(keyOf("y"))
+		f.pause()
 		if got := s.log() != ""; got != tt.want {
 			t.Errorf("%s: answered %v", name, got)
 		}
@@ -210,14 +213,14 @@ func TestAnotherQuestionInItsPlace(t *testing.T) {
 	f := pageOf(t, QuestionsPage, s, c, Look{}, 80, 24)
 	s.st.Questions = []session.Question{exampleQuestion(2)}
 	f.Update(secondMsg{})
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if s.log() != "" {
 		t.Fatalf("answered: %s", s.log())
 	}
 	f.draw(c)
 	f.Update(secondMsg{})
 	f.show()
-	f.keysOf("y")
+	f.keysOf("y", pause)
 	if s.log() != "answer 2 once" {
 		t.Fatalf("the twin: %q", s.log())
 	}
@@ -294,7 +297,7 @@ func TestTooSmallForAQuestion(t *testing.T) {
 	for _, size := range [][2]int{{80, 4}, {23, 24}, {30, 5}, {20, 10}, {3, 24}, {1, 1}} {
 		s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
 		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
-		f.keysOf("y", "s", "a", "enter", "down", "enter")
+		f.keysOf("y", pause, "s", pause, "a", pause, "enter", "down", "enter")
 		if s.log() != "" {
 			t.Errorf("%v: %s", size, s.log())
 		}
@@ -338,6 +341,41 @@ func TestLongObject(t *testing.T) {
 	}
 }
 
+// What a question is about is brought into lines once for a width, and again for
+// the next question: megabytes of it, from an agent, do not hold up the answer.
+func TestLongObjectIsFoldedOnce(t *testing.T) {
+	q := exampleQuestion(1)
+	q.Prompt.Object = strings.Repeat("echo a long command of many words; ", 1<<20/35)
+	for _, size := range [][2]int{{80, 24}, {40, 12}} {
+		s := withQuestions(t, q, exampleQuestion(2))
+		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
+		v := f.view.(*questionsView)
+		before := map[int]*string{}
+		for w, lines := range v.folded {
+			before[w] = &lines[0]
+		}
+		for range 3 {
+			f.keysOf("pgdown", "j", "k")
+			f.Update(secondMsg{})
+			f.Update(changed{})
+			f.screen()
+		}
+		if len(before) == 0 || len(v.folded) != len(before) {
+			t.Fatalf("%v: %d widths, then %d", size, len(before), len(v.folded))
+		}
+		for w, lines := range v.folded {
+			if &lines[0] != before[w] {
+				t.Errorf("%v: folded again for %d", size, w)
+			}
+		}
+		f.keysOf("esc")
+		f.screen()
+		if text := strings.Join(f.screen(), "\n"); s.log() != "answer 1 no" || !strings.Contains(text, "pypi-4ve.example") {
+			t.Errorf("%v, %q: the next question shows\n%s", size, s.log(), text)
+		}
+	}
+}
+
 // No keys lead to a wider answer than the one that was highlighted when Enter
 // was pressed, or whose letter was; and only an offered one.
 func TestNoKeysWidenAnAnswer(t *testing.T) {
@@ -370,13 +408,14 @@ func TestNoKeysWidenAnAnswer(t *testing.T) {
 				f.Update(tea.PasteMsg{Content: "y\ra\r"})
 			}
 			f.keysOf(k)
+			letter := map[string]string{"enter": highlighted, "esc": "n", "ctrl+c": "n", "n": "n", "N": "N"}[k]
+			if len(s.did) == 0 && rapid.Bool().Draw(rt, "pause") {
+				f.pause()
+				letter = k // by itself
+			}
 			c.t = c.t.Add(time.Duration(rapid.IntRange(0, 400).Draw(rt, "ms")) * time.Millisecond)
 			if len(s.did) == 0 {
 				continue
-			}
-			letter := map[string]string{"enter": highlighted, "esc": "n", "ctrl+c": "n"}[k]
-			if letter == "" {
-				letter = k
 			}
 			want := map[string]string{"y": "answer 1 once", "s": "answer 1 session", "a": "answer 1 always", "n": "answer 1 no", "N": "deny all"}[letter]
 			if s.log() != want {

@@ -86,20 +86,20 @@ func (o Options) statusParts(st session.State) (parts [numParts]part) {
 	}
 	ws := o.folder(st.Workspace)
 	parts[partWorkspace] = part{l.cutLeft(ws, 48), l.cutLeft(ws, 28), l.cutLeft(ws, 16), ""}
-	net := networkWord(st)
+	net, wider := networkWord(st), widerTasks(st)
+	if wider != "" && net == "off" {
+		net = "off for new"
+	}
 	parts[partNetwork] = part{"network " + net, "net " + net, ""}
 	parts[partCounts] = part{
 		fmt.Sprintf("%d allowed, %s", st.Allowed, l.as(deniedPaint(st), fmt.Sprintf("%d denied", st.Denied))),
 		fmt.Sprintf("%s%d %s", l.glyph("✓", "+"), st.Allowed, l.as(deniedPaint(st), fmt.Sprintf("%s%d", l.glyph("✗", "-"), st.Denied))), "",
 	}
-	running := 0
-	for _, t := range st.Tasks {
-		if t.Ended.IsZero() {
-			running++
-		}
-	}
-	if running > 0 {
+	if running := len(runningTasks(st)); running > 0 {
 		parts[partTasks] = part{fmt.Sprintf("%d running", running), fmt.Sprintf("%s%d", l.glyph("▶", "&"), running), ""}
+		if wider != "" { // which stays, whatever the width
+			parts[partTasks] = part{fmt.Sprintf("%d running, %s", running, wider), fmt.Sprintf("%s%d, %s", l.glyph("▶", "&"), running, wider), l.glyph("▶", "&") + wider}
+		}
 	}
 	parts[partLast] = l.lastPart(st)
 	var keys []string
@@ -131,6 +131,25 @@ func (l Look) lastPart(st session.State) part {
 	}
 	exit := l.as(exitPaint(last.Code), fmt.Sprintf("exit %d", last.Code))
 	return part{exit + " in " + shortTime(last.Ended.Sub(last.Started)), exit, ""}
+}
+
+// widerTasks counts the running commands that began in a wider tier than the one
+// that holds now, and keep what that gave them; "" if there are none.
+func widerTasks(st session.State) string {
+	if st.Mode != policy.NoMode { // which nobody switches
+		return ""
+	}
+	var n [policy.Open + 1]int
+	for _, t := range runningTasks(st) {
+		n[t.Tier]++
+	}
+	var out []string
+	for t := policy.Open; t > st.Tier; t-- {
+		if n[t] > 0 {
+			out = append(out, fmt.Sprintf("%d from %s", n[t], t))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func exitPaint(code int) paint {

@@ -51,8 +51,12 @@ func statusCases(t *testing.T) map[string]session.State {
 	long.Workspace = "/srv/リポジトリ/a/very/long/way/down/to/the/プロジェクト\x1b[2J"
 	quietly := session.State{Workspace: "/home/me/work/shop", Tier: policy.Airlock, NoNetwork: "airlock has no network"}
 	open := session.State{Workspace: "/home/me", Tier: policy.Open}
+	switched := exampleSession(t).st // while a guarded command runs
+	switched.Tier, switched.NoNetwork = policy.Airlock, "airlock has no network"
+	narrower := exampleSession(t).st // and one that began in open
+	narrower.Tier, narrower.Tasks = policy.Guarded, append(narrower.Tasks, session.Task{ID: 9, Kind: session.Background, Tier: policy.Open, Started: noon})
 	fixed := session.State{Workspace: "/home/mexico", Mode: policy.WorkspaceWrite, Tier: policy.Guarded, Allowed: 99999, Denied: 12345}
-	return map[string]session.State{"1 busy": busy, "2 long": long, "3 airlock": quietly, "4 open": open, "5 fixed": fixed}
+	return map[string]session.State{"1 busy": busy, "2 long": long, "3 airlock": quietly, "4 open": open, "5 fixed": fixed, "6 switched": switched, "7 narrower": narrower}
 }
 
 func TestStatusBar(t *testing.T) {
@@ -61,13 +65,37 @@ func TestStatusBar(t *testing.T) {
 		o := testOptions(&clock{noon})
 		o.Look = look
 		var b strings.Builder
-		for _, s := range [...]string{"1 busy", "2 long", "3 airlock", "4 open", "5 fixed"} {
+		for _, s := range [...]string{"1 busy", "2 long", "3 airlock", "4 open", "5 fixed", "6 switched", "7 narrower"} {
 			for _, w := range widths {
 				fmt.Fprintf(&b, "%s, %d:\n%s\n", s, w, shown(statusBar(states[s], "", w, o)))
 			}
 		}
 		fmt.Fprintf(&b, "note:\n%s\n", shown(statusBar(states["1 busy"], "Sandbox: airlock (new commands)", 60, o)))
 		golden(t, "status-"+name, b.String())
+	}
+}
+
+// A command that began in a wider tier keeps its network: in no width is the bar
+// without a word of that.
+func TestStatusBarOfRunningCommands(t *testing.T) {
+	st := session.State{Workspace: "/home/me/work/shop", Tier: policy.Airlock, NoNetwork: "airlock has no network", Tasks: []session.Task{{ID: 1, Tier: policy.Guarded, Started: noon}}}
+	for _, look := range []Look{{}, {ASCII: true}} {
+		o := testOptions(&clock{noon})
+		o.Look = look
+		for w := 30; w < 140; w++ {
+			bar := statusBar(st, "", w, o)
+			if !strings.Contains(bar, "1 from guarded") && !strings.Contains(bar, "1 running, 1 from guarded") || strings.Contains(bar, "network off ") && !strings.Contains(bar, "off for new") {
+				t.Errorf("%d: %q", w, bar)
+			}
+		}
+		for name, other := range map[string]session.State{
+			"ended": {Tier: policy.Airlock, Tasks: []session.Task{{Tier: policy.Guarded, Started: noon, Ended: noon}}}, "narrower": {Tier: policy.Guarded, Tasks: []session.Task{{Tier: policy.Airlock, Started: noon}}},
+			"the same": {Tier: policy.Guarded, Tasks: []session.Task{{Tier: policy.Guarded, Started: noon}}}, "fixed": {Mode: policy.ReadOnlyMode, Tasks: []session.Task{{Tier: policy.Guarded, Started: noon}}},
+		} {
+			if bar := statusBar(other, "", 130, o); strings.Contains(bar, "from") || strings.Contains(bar, "for new") {
+				t.Errorf("%s: %q", name, bar)
+			}
+		}
 	}
 }
 

@@ -121,10 +121,23 @@ func (l Look) fill(s string, w int) string {
 	return s + strings.Repeat(" ", max(0, w-width(s)))
 }
 
-// fold breaks a text into lines of at most w cells, wherever they end: nothing
-// of it is left out.
-func fold(s string, w int) []string {
-	return strings.Split(ansi.Hardwrap(s, max(w, 2), true), "\n")
+// fold breaks a safe text, which may be megabytes, into lines of at most w cells,
+// wherever they end: nothing of it is left out.
+func fold(s string, w int) (out []string) {
+	w = max(w, 2)
+	from, cells := 0, 0
+	for i, r := range s {
+		n := 1
+		if r >= utf8.RuneSelf {
+			n = width(string(r))
+		}
+		if cells+n > w {
+			out = append(out, s[from:i])
+			from, cells = i, 0
+		}
+		cells += n
+	}
+	return append(out, s[from:])
 }
 
 // wrap breaks a text between words, and where a word is too long within it.

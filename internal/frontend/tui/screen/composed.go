@@ -7,6 +7,8 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
+
+	"bawn/internal/tty"
 )
 
 // emulator is the alternate screen of a command.
@@ -102,10 +104,10 @@ func (s *Screen) openAlternate() {
 	m := &s.scan.modes
 	s.buf = append(s.buf, "\x1b[?1049h"...)
 	if m.charset {
-		s.buf = append(s.buf, asciiCharset...)
+		s.buf = append(s.buf, tty.ASCIICharset...)
 	}
 	if m.link != nil {
-		s.buf = append(s.buf, closeLink...)
+		s.buf = append(s.buf, tty.CloseLink...)
 	}
 	s.buf = append(s.buf, "\x1b[m\x1b[2J"...)
 	s.emu.shown = nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"bawn/internal/tty"
 )
 
 // refresh draws what is to be drawn, now or as soon as it may. Without
@@ -90,10 +92,10 @@ func (s *Screen) drawFooter() {
 			s.buf = append(s.buf, "\x1b[4l"...)
 		}
 		if m.charset {
-			s.buf = append(s.buf, asciiCharset...)
+			s.buf = append(s.buf, tty.ASCIICharset...)
 		}
 		if m.link != nil {
-			s.buf = append(s.buf, closeLink...)
+			s.buf = append(s.buf, tty.CloseLink...)
 		}
 	}
 	s.buf = private1(s.buf, 7, false)

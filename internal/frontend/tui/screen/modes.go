@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"bawn/internal/tty"
 )
 
 // private are the private modes that a command may set, with where each
@@ -130,13 +132,13 @@ func (m *modes) off(b []byte, alt int) []byte {
 		b = append(b, "\x1b[20l"...)
 	}
 	if m.charset {
-		b = append(b, asciiCharset...)
+		b = append(b, tty.ASCIICharset...)
 	}
 	if m.style != nil {
 		b = append(b, "\x1b[ q"...)
 	}
 	if m.link != nil {
-		b = append(b, closeLink...)
+		b = append(b, tty.CloseLink...)
 	}
 	return b
 }
@@ -166,11 +168,6 @@ func (m *modes) on(b []byte, alt int) []byte {
 	}
 	return b
 }
-
-const (
-	asciiCharset = "\x1b(B\x1b)B\x0f"
-	closeLink    = "\x1b]8;;\x1b\\"
-)
 
 func private1(b []byte, mode int, on bool) []byte {
 	b = append(b, "\x1b[?"...)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tty"
 )
 
 // watcher is a shell that waits for this process to die, and then undoes what
@@ -69,7 +71,7 @@ func sttyModes(s *term.State) []string {
 }
 
 // startWatcher starts one for a terminal that is raw now, and was as saved.
-func startWatcher(tty *os.File, saved *term.State) *watcher {
+func startWatcher(terminal *os.File, saved *term.State) *watcher {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
@@ -83,7 +85,7 @@ func startWatcher(tty *os.File, saved *term.State) *watcher {
 	_ = unix.SetNonblock(pipe, true) // nothing waits for the shell
 	cmd := exec.Command("/bin/sh", append([]string{"-c", watchScript, "sh"}, sttyModes(saved)...)...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin:/run/current-system/sw/bin"}
-	cmd.Stdin, cmd.Stdout = r, tty
+	cmd.Stdin, cmd.Stdout = r, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of the terminal are not for it
 	if cmd.Start() != nil {
 		_ = unix.Close(pipe)
@@ -116,15 +118,11 @@ func (w *watcher) close() {
 	_ = w.cmd.Wait()
 }
 
-// Undoing all that a Screen and a command can have done, without knowing
-// what: on the main screen, and where the alternate one may be shown. (Origin
-// mode stays: undoing it would move the cursor, and without margins it is
-// nothing.)
+// Undoing all that a Screen and a command can have done, without knowing what: on
+// the main screen, and where the alternate one may be shown.
 const (
-	undoModes = "\x1b[<99u\x1b[=0u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" +
-		"\x1b[?9l\x1b[?2004l\x1b[?2031l\x1b[?1l\x1b[?5l\x1b[?7h\x1b[?25h\x1b>\x1b[4l\x1b[20l" + asciiCharset + closeLink + "\x1b[m"
-	undoMain      = undoModes + "\x1b7\x1b[r\x1b8\x1b[J"
-	undoAlternate = undoModes + "\x1b[?1049l" + undoMain
+	undoMain      = tty.UndoModes + tty.UndoMargins + "\x1b[J"
+	undoAlternate = tty.UndoModes + "\x1b[?1049l" + undoMain
 )
 
 // report tells the watcher what there is to undo.

@@ -64,7 +64,7 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 		return allow, false
 	case name == "HEAD":
 		head = true
-		if (!data || objects || refs) && hasControl(c.Target.DirPath) {
+		if (!data || objects || refs || s.has(here, "commondir")) && hasControl(c.Target.DirPath) {
 			return deny(LiftLayout, layoutText+" around files that were not judged"), true
 		}
 	case name == "objects":

@@ -57,6 +57,14 @@ func (s *spot) plain(name, want string) bool {
 	return same || !known
 }
 
+// hasHEAD says whether elems[i] holds HEAD as git reads it, which was judged
+// when it came. Nobody is asked about a socket, and a folder is none.
+func (s *spot) hasHEAD(i int) bool {
+	kind, ok := has(s.dir, strings.Repeat("../", s.last()-i)+"HEAD")
+	s.blind = s.blind || ok && kind == 0
+	return ok && (kind == unix.S_IFREG || kind == unix.S_IFLNK)
+}
+
 // layout: HEAD and a part of the store. git asks for HEAD, objects and refs;
 // the command could make the third one later.
 func (s *spot) layout(i int) bool {
@@ -67,7 +75,7 @@ func (s *spot) layout(i int) bool {
 // git directory: by its place in .git, elsewhere by what it holds.
 func (s *spot) home(i int) bool {
 	if s.data(i) { // branches may have any name
-		return s.layout(i)
+		return s.layout(i) || s.hasLinked(i)
 	}
 	if s.placed(i) {
 		return true
@@ -167,13 +175,20 @@ func (s *spot) nested(i int) bool {
 }
 
 // linkedTree says whether the folder is worktrees/ID of a git directory whose
-// config was judged.
+// config was judged, unless that may have been in a place for data.
 func (s *spot) linkedTree() bool {
 	common := s.last() - 2
 	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) || !s.sameDisk("../..") {
 		return false
 	}
-	return s.dot >= 0 && common >= s.dot && s.home(common) || s.has(common, "HEAD")
+	return s.placed(common) || s.hasHEAD(common)
+}
+
+// linked says whether the folder name here is worktrees/ID of a common
+// directory, or its worktrees: what commondir says is true in this place only.
+func (s *spot) linked(name string) bool {
+	return s.is(s.last(), "worktrees") && s.has(s.last(), name+"/commondir") ||
+		s.plain(name, "worktrees") && s.hasLinked(s.last())
 }
 
 // sameDisk says whether the turn that is held here holds at path as well: what

@@ -58,9 +58,11 @@ func TestNames(t *testing.T) {
 		{"~/.bashrc", "write", "name:shell"}, {"~/.config/fish/conf.d/x.fish", "write", "name:shell"}, {"~/.config/fish", "mkdir", "name:shell"}, {"~/.config/other", "write", ""}, {"~/.config/git/config", "write", "name:git.settings"},
 		{".Bashrc", "write", "name:shell"}, {"sub/.bashrc", "write", "watch:shell-start-up-file"},
 		{".mcp.json", "write", "name:agent"}, {"sub/.mcp.json", "write", "watch:agent-settings"}, {".MCP.json", "write", "name:agent"},
-		{".claude", "mkdir", ""}, {".claude", "symlink", "name:agent"}, {".claude/settings.json", "write", "name:agent"}, {".claude/settings.local.json", "rename in", "name:agent"}, {".claude/agents/x.md", "write", ""}, {".claude/hooks/x", "write", "name:agent"},
+		{".claude", "mkdir", ""}, {".claude", "symlink", "name:agent"}, {".claude/settings.json", "write", "name:agent"}, {".claude/settings.local.json", "rename in", "name:agent"}, {".claude/agents/x.md", "write", "watch:agent-instructions-with-hooks"}, {".claude/CLAUDE.md", "write", ""}, {".claude/hooks/x", "write", "name:agent"},
 		{".codex/config.toml", "write", "name:agent"}, {".codex", "mkdir", "name:agent"}, {".cursor/mcp.json", "write", "name:agent"}, {".gemini/settings.json", "write", "name:agent"}, {".opencode", "mkdir", "name:agent"}, {".bawn/config.toml", "write", "name:bawn"}, {"a/.codex/x", "write", "watch:agent-settings"},
 		{".vscode/tasks.json", "write", "watch:editor-settings-and-tasks"}, {".vscode", "mkdir", ""}, {".envrc", "write", "watch:direnv-environment"}, {"a/b/.envrc", "rename in", "watch:direnv-environment"}, {"Makefile", "write", "watch:build-steps"},
+		{"a/.hg/hgrc", "write", "watch:mercurial-settings"}, {".hg", "mkdir", ""}, {".hg/store/x", "write", ""}, {".zed/tasks.json", "write", "watch:editor-settings-and-tasks"},
+		{"a/.cargo", "symlink", "watch:build-settings"}, {"a/.cargo", "link", ""}, {".github", "mkdir", ""},
 		{"package.json", "write", "watch:package-scripts"}, {"node_modules/x/package.json", "write", ""}, {"src/main.go", "write", ""}, {"xpackage.json", "write", ""},
 		{".git", "mkdir", ""}, {".git", "write", "name:git.pointer"}, {".git", "symlink", "name:git.layout"}, {".git", "link", "name:git.layout"}, {".git", "rename in", "name:git.pointer"}, {"a/.GIT", "write", "name:git.pointer"}, {"a/.git", "rename away", "name:git.layout"},
 		{".git/hooks/pre-commit", "write", "name:git.hooks"}, {".git/hooks/pre-commit.sample", "write", ""}, {".git/hooks/d/x.sample", "write", "name:git.hooks"}, {".git/hooks/x.sample", "symlink", "name:git.hooks"}, {".git/hooks", "mkdir", ""}, {".git/hooks", "symlink", "name:git.hooks"},
@@ -91,6 +93,22 @@ func TestNames(t *testing.T) {
 			if got := strings.Join(w.seen, " "); got != c.rule {
 				t.Errorf("%s %q: reported %q, want %q", c.op, c.path, got, c.rule)
 			}
+		}
+	}
+}
+
+// A folder that gets the beginning of a watched name brings what is in it.
+func TestWatchedNameByItsFolder(t *testing.T) {
+	for file, want := range map[string]string{
+		"workflows/x.yml": "watch:continuous-integration", "x.yml": "",
+	} {
+		w := newWorld(t, true)
+		must(t, os.MkdirAll(w.ws+"/g/"+filepath.Dir(file), 0o755))
+		must(t, w.write(w.ws+"/g/"+file, "x"))
+		must(t, w.mkdir(w.ws+"/p"))
+		must(t, w.rename(w.ws+"/g", w.ws+"/p/.github"))
+		if got := strings.Join(w.seen, " "); got != want {
+			t.Errorf("%s: reported %q, want %q", file, got, want)
 		}
 	}
 }

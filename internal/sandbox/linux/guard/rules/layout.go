@@ -149,6 +149,16 @@ func hasControl(dir string) bool {
 	return !onlySamples(dir + "/hooks")
 }
 
+// openFolder does not wait where the command has made a pipe of that name: all
+// guards of the user would wait with it.
+func openFolder(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 func onlySamples(hooks string) bool {
 	i, err := os.Lstat(hooks)
 	if err != nil {
@@ -157,7 +167,7 @@ func onlySamples(hooks string) bool {
 	if !i.IsDir() {
 		return false
 	}
-	d, err := os.Open(hooks)
+	d, err := openFolder(hooks)
 	if err != nil {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -109,6 +110,42 @@ func TestWatchedNameByItsFolder(t *testing.T) {
 		must(t, w.rename(w.ws+"/g", w.ws+"/p/.github"))
 		if got := strings.Join(w.seen, " "); got != want {
 			t.Errorf("%s: reported %q, want %q", file, got, want)
+		}
+	}
+}
+
+// A pipe where a folder of git's would be does not hold the guard up, and with it
+// all guards of the user; nor does a file make names be refused.
+func TestPipeInThePlaceOfAFolder(t *testing.T) {
+	w := newWorld(t, true)
+	must(t, w.write(w.ws+"/worktrees", "x"))
+	if err := w.write(w.ws+"/config", "x"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"worktrees", "hooks", "modules", "objects", "refs", "logs", "config", "commondir"} {
+		w = newWorld(t, true)
+		w.bare(w.ws+"/e", "HEAD")
+		w.bare(w.ws + "/d")
+		for _, d := range []string{"/d/", "/e/"} {
+			must(t, unix.Mkfifo(w.ws+d+name, 0o666))
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for _, d := range []string{"/d", "/e"} {
+				for _, part := range []string{"config", "config.lock", "objects", "refs", "HEAD", "modules"} {
+					if part != name { // who opens a pipe waits for itself
+						w.bare(w.ws+d, part)
+					}
+				}
+				_ = w.mkdir(w.ws + d + "/hooks/x")
+				w.linkedTree(w.ws+d, "")
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: the guard waits for the pipe", name)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -133,10 +134,13 @@ func (s *spot) hasLinked(i int) bool {
 		return false
 	}
 	top := "/" + strings.Join(s.elems[:i+1], "/") + "/worktrees"
-	d, err := os.Open(top)
+	d, err := openFolder(top)
+	if errors.Is(err, unix.ENOTDIR) {
+		return false
+	}
 	if err != nil {
 		s.blind = true // it was there
-		return !os.IsNotExist(err)
+		return !errors.Is(err, unix.ENOENT)
 	}
 	defer d.Close()
 	const max = 4096

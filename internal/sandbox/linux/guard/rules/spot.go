@@ -48,12 +48,27 @@ func (s *spot) has(i int, name string) bool {
 	return ok
 }
 
+// is says whether elems[i] is called name.
 func (s *spot) is(i int, name string) bool {
-	return i >= 0 && i < len(s.elems) && s.plain(s.elems[i], name)
+	if i < 0 || i >= len(s.elems) {
+		return false
+	}
+	if elem := s.elems[i]; elem == name || canon(elem) != strings.ToLower(name) {
+		return elem == name
+	}
+	// Whether its folder tells letters apart is not for those below it to say.
+	up, err := unix.Openat(s.dir, strings.Repeat("../", s.last()-i+1), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		s.blind = true
+		return true
+	}
+	defer unix.Close(up)
+	return s.plain(up, s.elems[i], name)
 }
 
-func (s *spot) plain(name, want string) bool {
-	same, known := samePlain(s.dir, name, want)
+// plain is plainName for a name in the folder dir.
+func (s *spot) plain(dir int, name, want string) bool {
+	same, known := samePlain(dir, name, want)
 	s.blind = s.blind || !known
 	return same || !known
 }
@@ -192,7 +207,7 @@ func (s *spot) linkedTree() bool {
 // directory, or its worktrees: what commondir says is true in this place only.
 func (s *spot) linked(name string) bool {
 	return s.is(s.last(), "worktrees") && s.has(s.last(), name+"/commondir") ||
-		s.plain(name, "worktrees") && s.hasLinked(s.last())
+		s.plain(s.dir, name, "worktrees") && s.hasLinked(s.last())
 }
 
 // sameDisk says whether the turn that is held here holds at path as well: what
@@ -211,7 +226,17 @@ var sections = [...]string{
 
 func (s *spot) section(name string) bool {
 	for _, want := range sections {
-		if s.plain(name, want) {
+		if s.plain(s.dir, name, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// inSection says the same of elems[i] in its folder.
+func (s *spot) inSection(i int) bool {
+	for _, want := range sections {
+		if s.is(i, want) {
 			return true
 		}
 	}
@@ -224,7 +249,7 @@ func (s *spot) inside() bool {
 		return true
 	}
 	for i := 1; i < len(s.elems); i++ {
-		if s.section(s.elems[i]) && s.layout(i-1) {
+		if s.inSection(i) && s.layout(i-1) {
 			return true
 		}
 	}

@@ -66,6 +66,7 @@ var threats = []threat{
 	{"hooks folder renamed", "rm -r .git/hooks", `hook | put h/post-checkout; mv h .git/hooks`, checkout, false},
 	{"hooks folder linked", "rm -r .git/hooks", `hook | put h/post-checkout; ln -s ../h .git/hooks`, checkout, false},
 	{"A57 core.hooksPath that is absent", "git config core.hooksPath .githooks", `hook | put .githooks/post-checkout; hook | put h/post-checkout; mv h .githooks`, checkout, false},
+	{"A57 core.hooksPath of the user, absent", "git config --global core.hooksPath my", `hook | put my/post-checkout; hook | put h/post-checkout; mv h my`, checkout, false},
 	{"commondir", evilCopy, `echo ../other >.git/commondir`, "git status", false},
 	{"commondir renamed", evilCopy, `echo ../other >c; mv c .git/commondir; ln c .git/commondir; ln -s ../c .git/commondir`, "git status", false},
 	{"commondir of a worktree", "git worktree add -q wt\n" + evilCopy, `echo ../../../other >.git/worktrees/wt/commondir`, "git -C wt status", true},

@@ -9,6 +9,7 @@ import (
 
 // No backend runs here; reading nothing keeps Discover closed.
 func readRegular(string, int) ([]byte, error) { return nil, errors.ErrUnsupported }
+func readLinked(string, int) ([]byte, error)  { return nil, errors.ErrUnsupported }
 func lstat(string) (stat, error)              { return stat{}, errors.ErrUnsupported }
 func openDir(string) (*os.File, error)        { return nil, errors.ErrUnsupported }
 func owned(stat) bool                         { return false }

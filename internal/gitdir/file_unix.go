@@ -36,10 +36,17 @@ func lstat(path string) (stat, error) {
 // readRegular reads a file of at most max bytes. It does not follow a link in
 // the last place and does not wait for a FIFO or a device put there.
 func readRegular(path string, max int) ([]byte, error) {
+	return read(path, max, unix.O_NOFOLLOW)
+}
+
+// readLinked is readRegular that follows links: for paths of the user's.
+func readLinked(path string, max int) ([]byte, error) { return read(path, max, 0) }
+
+func read(path string, max, flags int) ([]byte, error) {
 	var fd int
 	for {
 		var err error
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC|flags, 0)
 		if err == nil {
 			break
 		}

@@ -100,6 +100,9 @@ type finder struct {
 	area   []string // what the command may write: the folder, then Writable
 	quiet  bool     // above the folder: nothing is granted, so nothing is refused
 
+	hooks   []variable // core.hooksPath of the user's own settings
+	lenient bool       // config that cannot be read outside the area is none
+
 	pins, readOnly, names, seen set
 	warnings                    []string
 
@@ -107,6 +110,9 @@ type finder struct {
 }
 
 func (f *finder) run() error {
+	if err := f.user(); err != nil {
+		return err
+	}
 	found, err := f.dotGit(f.folder, true)
 	if err != nil {
 		return err

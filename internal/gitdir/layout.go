@@ -70,7 +70,7 @@ func (f *finder) gitDir(dir string, roots []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.targets(vars, dir, roots); err != nil {
+	if err := f.targets(append(vars, f.hooks...), dir, roots); err != nil {
 		return err
 	}
 	if commondir.exists() {

@@ -101,14 +101,15 @@ func (f *finder) config(p place) ([]variable, error) {
 	if errors.Is(err, ErrLimit) {
 		return nil, fmt.Errorf("read git config %q: larger than %d bytes: %w", p.path, maxConfig, ErrLimit)
 	}
+	_, ours := f.root(p.path)
 	if err != nil {
-		if _, ours := f.root(p.path); !ours && errors.Is(err, fs.ErrPermission) {
+		if !ours && (f.lenient || errors.Is(err, fs.ErrPermission)) {
 			return nil, nil // neither git nor the command can read or change it
 		}
 		return nil, fmt.Errorf("read git config %q: %w", p.path, err)
 	}
 	entries, err := parseConfig(data)
-	if err != nil {
+	if err != nil && !(f.lenient && !ours) {
 		return nil, fmt.Errorf("read git config %q: %w", p.path, err)
 	}
 	vars := make([]variable, len(entries))
@@ -266,7 +267,7 @@ func (f *finder) command(line string, roots []string, dir string) error {
 	}
 	for i, word := range words(line) {
 		path := expand(word)
-		if path == "" || i == 0 && !strings.Contains(path, "/") {
+		if path == "" || (i == 0 || f.lenient) && !strings.Contains(path, "/") {
 			continue // found through PATH
 		}
 		for _, root := range roots {

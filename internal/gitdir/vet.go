@@ -374,14 +374,25 @@ func (v *Vetting) local(path string) string {
 	return "names a repository in a place whose git files are not guarded"
 }
 
-// optionLike: a host or path that ssh or git would take for an option. git
-// decodes %2d before it looks.
+// shellMarks are what hosts and users have none of, and ssh's own settings
+// (ProxyCommand, Match exec) would give to a shell.
+const shellMarks = " \t\r\n\x00'`\"$;&<>|(){}*?!#"
+
+// optionLike: a host or path that ssh or git would take for an option, or a
+// shell for a command. git decodes %2d before it looks.
 func optionLike(host, path string) string {
+	host = unescape(host)
+	if strings.ContainsAny(host, shellMarks) {
+		return "has a host or user with characters of a shell"
+	}
 	if i := strings.LastIndexByte(host, '@'); i >= 0 {
 		if strings.HasPrefix(host, "-") {
 			return "begins like an option"
 		}
 		host = host[i+1:]
+	}
+	if strings.Contains(host, `\`) { // of a user it may be the domain
+		return "has a host or user with characters of a shell"
 	}
 	host = strings.TrimLeft(host, "[")
 	for _, s := range [...]string{host, path, strings.TrimPrefix(path, "/")} {
@@ -390,6 +401,22 @@ func optionLike(host, path string) string {
 		}
 	}
 	return ""
+}
+
+// unescape decodes %XX as git does; what is no such pair stays as it is.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 func isBool(e *Entry) bool {

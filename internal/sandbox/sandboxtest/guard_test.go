@@ -27,6 +27,11 @@ const threatTools = `
 evil() { printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = "touch %s/ws/RAN; false"\n' "$ROOT"; }
 hook() { printf '#!/bin/sh\ntouch %s/ws/RAN\n' "$ROOT"; }
 put() { mkdir -p "$(dirname "$1")"; cat >"$1"; chmod +x "$1"; }
+linked() { # git directory, working folder
+	mkdir -p "$1/worktrees/x"
+	echo ref: refs/heads/main >"$1/worktrees/x/HEAD"; echo ../.. >"$1/worktrees/x/commondir"
+	echo "$PWD/$2/.git" >"$1/worktrees/x/gitdir"; echo "gitdir: $PWD/$1/worktrees/x" >p; mv p "$2/.git"
+}
 layout() { mkdir -p "$1/objects" "$1/refs/heads"; echo ref: refs/heads/main >"$1/HEAD"; }
 `
 
@@ -61,6 +66,7 @@ var threats = []threat{
 	{"hooks folder renamed", "rm -r .git/hooks", `hook | put h/post-checkout; mv h .git/hooks`, checkout, false},
 	{"hooks folder linked", "rm -r .git/hooks", `hook | put h/post-checkout; ln -s ../h .git/hooks`, checkout, false},
 	{"A57 core.hooksPath that is absent", "git config core.hooksPath .githooks", `hook | put .githooks/post-checkout; hook | put h/post-checkout; mv h .githooks`, checkout, false},
+	{"A57 core.hooksPath of the user, absent", "git config --global core.hooksPath my", `hook | put my/post-checkout; hook | put h/post-checkout; mv h my`, checkout, false},
 	{"commondir", evilCopy, `echo ../other >.git/commondir`, "git status", false},
 	{"commondir renamed", evilCopy, `echo ../other >c; mv c .git/commondir; ln c .git/commondir; ln -s ../c .git/commondir`, "git status", false},
 	{"commondir of a worktree", "git worktree add -q wt\n" + evilCopy, `echo ../../../other >.git/worktrees/wt/commondir`, "git -C wt status", true},
@@ -144,6 +150,15 @@ cp $b/config $b/l; mv $b/l $b/config; layout $b; echo "gitdir: $b" >p; mv p d/.g
 mv x/logs/d y; mkdir y/objects y/refs; { evil; printf '\tworktree = %s\n' "$PWD/y"; } >&3`, "git -C y status", false},
 	{"config by a second name made before, in a closed folder", "ln .git/config l", `chmod 0 .git; evil >>l; chmod 755 .git`, "git status", false},
 	{"hook by a second name made before, in a closed folder", "hook | put .git/hooks/post-checkout; echo true >.git/hooks/post-checkout; ln .git/hooks/post-checkout l", `chmod 0 .git; hook >l; chmod 755 .git`, checkout, false},
+	{"linked worktree of a folder around a folder HEAD", "", `mkdir -p b/objects b/refs b/HEAD d; evil >b/config; linked b d`, "git -C d status", false},
+	{"linked worktree of a folder around a socket HEAD", "", `mkdir -p b/objects b/refs d; evil >b/config
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("b/HEAD")'; linked b d`, "git -C d status", false},
+	{"linked worktree of what was a submodule's branch", subSetup, `mkdir d; b=.git/modules/sub/refs/heads; evil >$b/config; mkdir -p $b/objects $b/refs $b/worktrees/x
+echo ref: refs/heads/main >$b/worktrees/x/HEAD; rm .git/modules/sub/HEAD; linked $b d`, "git -C d status", false},
+	{"linked worktree moved", "", `mkdir -p b/refs d e/worktrees; echo ref: refs/heads/main >b/HEAD; linked b d; mkdir e/objects e/refs; evil >e/config
+mv b/worktrees/x e/worktrees/x; echo "gitdir: $PWD/e/worktrees/x" >p; mv -f p d/.git`, "git -C d status", false},
+	{"branch with a commondir", "", `mkdir -p b/objects b/refs; printf '[remote "o"]\n\turl = .\n\tuploadpack = touch %s/ws/RAN; git-upload-pack\n' "$ROOT" >b/config
+echo ref: refs/heads/main >HEAD; mkdir -p logs/x m; echo ref: refs/heads/main >logs/x/HEAD; echo ../../b >logs/x/commondir; rm HEAD; mv logs/x m/x`, "git -C m/x fetch o", false},
 	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
 }
 

@@ -73,6 +73,9 @@ func TestF3_WatchedNamesAreTold(t *testing.T) {
 		if r := b.Sh(t, write+"0").OK(t); strings.Contains(r.Stderr, "wrote") {
 			t.Errorf("a run that is well: %+v", r)
 		}
+		if r := b.Sh(t, "for i in $(seq 300); do ln -s x n$i/.git 2>/dev/null || { mkdir n$i; ln -s x n$i/.git; }; done 2>/dev/null; "+write+"3"); !strings.Contains(r.Stderr, told) {
+			t.Errorf("after many names that were refused: %+v", r)
+		}
 		b.Flags = []string{"-q"}
 		if r := b.Sh(t, write+"3"); strings.Contains(r.Stderr, "wrote") {
 			t.Errorf("-q: %+v", r)

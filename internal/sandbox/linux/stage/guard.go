@@ -19,7 +19,7 @@ import (
 // an end by an error ends the run. mounts are what it holds in the place of
 // mounts, where there are none.
 func serveGuard(listener, lock int, g sandbox.Guard, mounts []rules.Mount) *teller {
-	t := &teller{told: map[string]bool{}}
+	t := newTellerFor(nil)
 	streams := guard.Streams() // before this process lets go of them
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
@@ -45,64 +45,87 @@ func Rules(g sandbox.Guard, mounts []rules.Mount) guard.Rules {
 	return r
 }
 
-// maxTold bounds the names that the supervisor is told of in one run.
-const maxTold = 256
+// tellings bound the names that the supervisor is told of in one run, by what
+// became of them: many of one kind must not hide those of another.
+var tellings = map[byte]int{denied: 256, watched: 256, unable: 128}
 
-// maxFailures bounds those of them that only failed: they leave room for what
-// the rules denied.
-const maxFailures = 128
+// What became of a call, as MsgName has it.
+const (
+	denied  = '-'
+	watched = '+'
+	unable  = '!' // the kernel refused it
+)
 
 // teller passes the guard's events on, each once. The guard must not wait for
 // a supervisor that is slow to read.
 type teller struct {
-	mu       sync.Mutex
-	told     map[string]bool
-	failures int
-	ended    bool
-	queue    chan []byte   // nil until there is something to tell
-	sent     chan struct{} // closed when all is sent
+	mu    sync.Mutex
+	told  map[string]bool
+	count map[byte]int
+	ended bool
+	queue chan []byte   // nil until there is something to tell
+	sent  chan struct{} // closed when all is sent
+}
+
+func newTellerFor(queue chan []byte) *teller {
+	return &teller{told: map[string]bool{}, count: map[byte]int{}, queue: queue}
 }
 
 func (t *teller) note(e guard.Event) {
 	if e.Allowed && !strings.HasPrefix(e.Rule.ID, "watch:") {
 		return // git's config, seen and found harmless
 	}
+	kind := byte(denied)
+	switch {
+	case e.Allowed:
+		kind = watched
+	case e.Failed:
+		kind = unable
+	}
 	// A failure has no rule; one file may be refused for several reasons.
 	key := e.Rule.ID + "\x00" + e.Path + "\x00" + e.Reason
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.told[key] || len(t.told) >= maxTold || e.Failed && t.failures >= maxFailures {
+	if t.ended || t.told[key] || t.count[kind] >= tellings[kind] {
 		return
 	}
-	if e.Failed {
-		t.failures++
-	}
+	t.count[kind]++
 	t.told[key] = true
-	msg := []byte{MsgName, '-'}
-	switch {
-	case e.Allowed:
-		msg[1] = '+'
-	case e.Failed:
-		msg[1] = '!'
-	}
-	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, e.Rule.Text, e.Rule.Lift, e.Reason} {
+	msg := []byte{MsgName, kind}
+	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, short(e.Rule.Text), short(e.Rule.Lift), short(e.Reason)} {
 		msg = append(append(msg, f...), 0)
 	}
 	for _, a := range e.Line {
-		msg = append(fmt.Appendf(msg, "%d %d %s", a.PID, a.Parent, a.Command), 0)
-	}
-	if len(msg) > maxName {
-		return
+		more := append(fmt.Appendf(nil, "%d %d %s", a.PID, a.Parent, a.Command), 0)
+		if len(msg)+len(more) > maxName {
+			break
+		}
+		msg = append(msg, more...)
 	}
 	if t.queue == nil {
-		t.queue, t.sent = make(chan []byte, maxTold), make(chan struct{})
+		room := 0
+		for _, n := range tellings {
+			room += n
+		}
+		t.queue, t.sent = make(chan []byte, room), make(chan struct{})
 		go t.send()
 	}
 	t.queue <- msg // never full: one place for each that is told
 }
 
-// maxName bounds one message: a path, its rule and the reason.
-const maxName = 7 << 10
+// maxName bounds one message: a path, its rule and the reason, of which each
+// text has at most maxShort bytes: some quote what the command wrote.
+const (
+	maxName  = 7 << 10
+	maxShort = 768
+)
+
+func short(text string) string {
+	if len(text) <= maxShort {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShort-len("…")], "") + "…"
+}
 
 func (t *teller) send() {
 	for msg := range t.queue {

@@ -5,6 +5,7 @@ package rules_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,11 @@ var quiet = map[string]bool{"commondir of a worktree": true, "config kept open":
 
 func status(dir string) func(*world) {
 	return func(w *world) { _, _ = w.tryGit(w.ws+dir, "status") }
+}
+
+// fetch is for where there is no working folder. The remote is in the config.
+func fetch(dir string) func(*world) {
+	return func(w *world) { _, _ = w.tryGit(w.ws+dir, "fetch", "evil") }
 }
 
 func repoAtRoot(w *world) { w.repo(w.ws) }
@@ -430,7 +436,7 @@ func (w *world) submodule() {
 
 // Without the rules the host runs what was planted; with them it does not.
 func TestPlantedCode(t *testing.T) {
-	for _, a := range attacks {
+	for _, a := range slices.Concat(attacks, linkedAttacks) {
 		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			for _, guarded := range []bool{false, true} {

@@ -56,7 +56,8 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	}
 	switch key {
 	case "config", "config.worktree", "commondir", "gitdir", "hooks":
-		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+		// HEAD and commondir alone are a git directory, also where data is.
+		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || key == "commondir" && s.has(s.last(), "HEAD")) {
 			return r.control(c, s, key), true
 		}
 	case "config.lock", "config.worktree.lock":
@@ -163,7 +164,9 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 		return allow
 	}
 	if exact && s.linkedTree() {
+		common := s.last() - 2
 		switch {
+		case key == "commondir" && s.wasData(common) && r.unjudged("/"+strings.Join(s.elems[:common+1], "/")):
 		case key == "commondir" && (c.Op == guard.Create || c.Op == guard.Open):
 			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n"), Rule: policy.NameRule(LiftPointer, pointerText)}
 		case key == "gitdir" && (c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate || file):
@@ -285,7 +288,7 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 				if r.together(o, t) {
 					return deny(LiftLayout, "folder from an unguarded place"), true
 				}
-			} else if from := look(o); from.part(o.Name) || from.blind {
+			} else if from := look(o); from.part(o.Name) || from.linked(o.Name) || from.blind {
 				return deny(LiftLayout, layoutText), true
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -64,7 +63,7 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 		return allow, false
 	case name == "HEAD":
 		head = true
-		if (!data || objects || refs) && hasControl(c.Target.DirPath) {
+		if (!data || objects || refs || s.has(here, "commondir")) && hasControl(c.Target.DirPath) {
 			return deny(LiftLayout, layoutText+" around files that were not judged"), true
 		}
 	case name == "objects":
@@ -149,6 +148,16 @@ func hasControl(dir string) bool {
 	return !onlySamples(dir + "/hooks")
 }
 
+// openFolder does not wait where the command has made a pipe of that name: all
+// guards of the user would wait with it.
+func openFolder(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 func onlySamples(hooks string) bool {
 	i, err := os.Lstat(hooks)
 	if err != nil {
@@ -157,7 +166,7 @@ func onlySamples(hooks string) bool {
 	if !i.IsDir() {
 		return false
 	}
-	d, err := os.Open(hooks)
+	d, err := openFolder(hooks)
 	if err != nil {
 		return false
 	}
@@ -188,27 +197,39 @@ func (r *rules) unfit(dir string) bool {
 			return true
 		}
 	}
-	seen := 0
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if seen++; seen > maxLayout || e.Type()&fs.ModeSymlink != 0 {
-			return errUnfit
-		}
-		switch rest := strings.TrimPrefix(path, dir+"/"); rest {
-		case "commondir":
-			return errUnfit
-		case "objects", "hooks":
-			if e.IsDir() {
-				return fs.SkipDir // git writes no file there in place
+	left := maxLayout
+	return !plainBelow(dir, "", &left)
+}
+
+// plainBelow says whether dir, which is at rel in a folder that becomes a git
+// directory, holds at most left entries that may be there. It reads no more of
+// a folder than that: other guards wait for their turn meanwhile.
+func plainBelow(dir, rel string, left *int) bool {
+	d, err := openFolder(dir)
+	if err != nil {
+		return false
+	}
+	entries, err := d.ReadDir(*left + 1)
+	d.Close()
+	if err != nil && err != io.EOF || len(entries) > *left {
+		return false
+	}
+	*left -= len(entries)
+	for _, e := range entries {
+		at := dir + "/" + e.Name()
+		below := rel + e.Name()
+		switch {
+		case e.Type()&fs.ModeSymlink != 0, below == "commondir":
+			return false
+		case below == "modules", below == "worktrees":
+			if none := 0; !plainBelow(at, below+"/", &none) {
+				return false
 			}
-		case "modules", "worktrees":
-			if in, err := os.ReadDir(path); err != nil || len(in) > 0 {
-				return errUnfit
-			}
+		case !e.IsDir(), below == "objects", below == "hooks":
+			// git writes no file in these two in place
+		case !plainBelow(at, below+"/", left):
+			return false
 		}
-		return nil
-	})
-	return err != nil
+	}
+	return true
 }

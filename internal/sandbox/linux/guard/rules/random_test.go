@@ -31,12 +31,12 @@ func (s step) String() string {
 }
 
 var (
-	guardedSteps = []string{"mkdir", "mkdir", "mkdir", "write", "write", "write", "rename", "rename", "rename", "exchange", "link", "symlink", "keep", "mkdirs", "layout", "layout", "plant", "plant"}
+	guardedSteps = []string{"mkdir", "mkdir", "mkdir", "write", "write", "write", "rename", "rename", "rename", "exchange", "link", "symlink", "keep", "mkdirs", "layout", "layout", "plant", "plant", "linked", "linked"}
 	// What no guard sees.
 	freeSteps = []string{"unlink", "unlink", "bind", "chmod", "hold", "change"}
 
 	stepNames = []string{"a", "b", "HEAD", "HEAD", "objects", "refs", "config", "config", "commondir", "modules", "worktrees", "logs", "hooks", ".git", "gitdir", "REFS"}
-	stepPlace = []string{"", "", "a/", "b/", "a/b/", "n/", "n/.git/", "n/.git/modules/s/", "n/.git/modules/s/refs/", "n/.git/refs/", "bare/", "bare/refs/", "bare/logs/a/", "a/worktrees/b/", "bare/worktrees/a/", "bare/modules/a/", "n/.git/a/", "n/.git/worktrees/a/"}
+	stepPlace = []string{"", "", "a/", "b/", "a/b/", "n/", "n/.git/", "n/.git/modules/s/", "n/.git/modules/s/refs/", "n/.git/refs/", "bare/", "bare/refs/", "bare/logs/a/", "a/worktrees/b/", "bare/worktrees/a/", "bare/modules/a/", "n/.git/a/", "n/.git/worktrees/a/", "n/.git/modules/s/refs/a/", "bare/refs/a/"}
 )
 
 const (
@@ -67,7 +67,7 @@ func steps(focus string) *rapid.Generator[[]step] {
 		switch s.what {
 		case "rename", "exchange", "link":
 			s.to = path.Draw(t, "to")
-		case "mkdirs", "layout", "plant":
+		case "mkdirs", "layout", "plant", "linked":
 			s.from, s.base = strings.TrimSuffix("./"+focus, "/"), -1
 		}
 		s.text = rapid.SampledFrom([]string{evilText, evilText, goodText, "ref: refs/heads/main\n", "../..\n", "../../a\n"}).Draw(t, "text")
@@ -136,6 +136,9 @@ func (b *commandBox) names(s step) []step {
 		return []step{in("write", "HEAD", "ref: refs/heads/main\n"), in("mkdir", "objects", ""), in("mkdir", "refs", "")}
 	case "plant":
 		return []step{in("write", "config", evilText)}
+	case "linked":
+		return []step{in("mkdir", "objects", ""), in("mkdir", "refs", ""), in("mkdir", "worktrees", ""), in("mkdir", "worktrees/a", ""),
+			in("write", "worktrees/a/HEAD", "ref: refs/heads/main\n"), in("write", "worktrees/a/commondir", "../..\n")}
 	}
 	return nil
 }

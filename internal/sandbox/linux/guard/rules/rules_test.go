@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -58,9 +59,11 @@ func TestNames(t *testing.T) {
 		{"~/.bashrc", "write", "name:shell"}, {"~/.config/fish/conf.d/x.fish", "write", "name:shell"}, {"~/.config/fish", "mkdir", "name:shell"}, {"~/.config/other", "write", ""}, {"~/.config/git/config", "write", "name:git.settings"},
 		{".Bashrc", "write", "name:shell"}, {"sub/.bashrc", "write", "watch:shell-start-up-file"},
 		{".mcp.json", "write", "name:agent"}, {"sub/.mcp.json", "write", "watch:agent-settings"}, {".MCP.json", "write", "name:agent"},
-		{".claude", "mkdir", ""}, {".claude", "symlink", "name:agent"}, {".claude/settings.json", "write", "name:agent"}, {".claude/settings.local.json", "rename in", "name:agent"}, {".claude/agents/x.md", "write", ""}, {".claude/hooks/x", "write", "name:agent"},
+		{".claude", "mkdir", ""}, {".claude", "symlink", "name:agent"}, {".claude/settings.json", "write", "name:agent"}, {".claude/settings.local.json", "rename in", "name:agent"}, {".claude/agents/x.md", "write", "watch:agent-instructions-with-hooks"}, {".claude/CLAUDE.md", "write", ""}, {".claude/hooks/x", "write", "name:agent"},
 		{".codex/config.toml", "write", "name:agent"}, {".codex", "mkdir", "name:agent"}, {".cursor/mcp.json", "write", "name:agent"}, {".gemini/settings.json", "write", "name:agent"}, {".opencode", "mkdir", "name:agent"}, {".bawn/config.toml", "write", "name:bawn"}, {"a/.codex/x", "write", "watch:agent-settings"},
 		{".vscode/tasks.json", "write", "watch:editor-settings-and-tasks"}, {".vscode", "mkdir", ""}, {".envrc", "write", "watch:direnv-environment"}, {"a/b/.envrc", "rename in", "watch:direnv-environment"}, {"Makefile", "write", "watch:build-steps"},
+		{"a/.hg/hgrc", "write", "watch:mercurial-settings"}, {".hg", "mkdir", ""}, {".hg/store/x", "write", ""}, {".zed/tasks.json", "write", "watch:editor-settings-and-tasks"},
+		{"a/.cargo", "symlink", "watch:build-settings"}, {"a/.cargo", "link", ""}, {".github", "mkdir", ""},
 		{"package.json", "write", "watch:package-scripts"}, {"node_modules/x/package.json", "write", ""}, {"src/main.go", "write", ""}, {"xpackage.json", "write", ""},
 		{".git", "mkdir", ""}, {".git", "write", "name:git.pointer"}, {".git", "symlink", "name:git.layout"}, {".git", "link", "name:git.layout"}, {".git", "rename in", "name:git.pointer"}, {"a/.GIT", "write", "name:git.pointer"}, {"a/.git", "rename away", "name:git.layout"},
 		{".git/hooks/pre-commit", "write", "name:git.hooks"}, {".git/hooks/pre-commit.sample", "write", ""}, {".git/hooks/d/x.sample", "write", "name:git.hooks"}, {".git/hooks/x.sample", "symlink", "name:git.hooks"}, {".git/hooks", "mkdir", ""}, {".git/hooks", "symlink", "name:git.hooks"},
@@ -91,6 +94,58 @@ func TestNames(t *testing.T) {
 			if got := strings.Join(w.seen, " "); got != c.rule {
 				t.Errorf("%s %q: reported %q, want %q", c.op, c.path, got, c.rule)
 			}
+		}
+	}
+}
+
+// A folder that gets the beginning of a watched name brings what is in it.
+func TestWatchedNameByItsFolder(t *testing.T) {
+	for file, want := range map[string]string{
+		"workflows/x.yml": "watch:continuous-integration", "x.yml": "",
+	} {
+		w := newWorld(t, true)
+		must(t, os.MkdirAll(w.ws+"/g/"+filepath.Dir(file), 0o755))
+		must(t, w.write(w.ws+"/g/"+file, "x"))
+		must(t, w.mkdir(w.ws+"/p"))
+		must(t, w.rename(w.ws+"/g", w.ws+"/p/.github"))
+		if got := strings.Join(w.seen, " "); got != want {
+			t.Errorf("%s: reported %q, want %q", file, got, want)
+		}
+	}
+}
+
+// A pipe where a folder of git's would be does not hold the guard up, and with it
+// all guards of the user; nor does a file make names be refused.
+func TestPipeInThePlaceOfAFolder(t *testing.T) {
+	w := newWorld(t, true)
+	must(t, w.write(w.ws+"/worktrees", "x"))
+	if err := w.write(w.ws+"/config", "x"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"worktrees", "hooks", "modules", "objects", "refs", "logs", "config", "commondir"} {
+		w = newWorld(t, true)
+		w.bare(w.ws+"/e", "HEAD")
+		w.bare(w.ws + "/d")
+		for _, d := range []string{"/d/", "/e/"} {
+			must(t, unix.Mkfifo(w.ws+d+name, 0o666))
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for _, d := range []string{"/d", "/e"} {
+				for _, part := range []string{"config", "config.lock", "objects", "refs", "HEAD", "modules"} {
+					if part != name { // who opens a pipe waits for itself
+						w.bare(w.ws+d, part)
+					}
+				}
+				_ = w.mkdir(w.ws + d + "/hooks/x")
+				w.linkedTree(w.ws+d, "")
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: the guard waits for the pipe", name)
 		}
 	}
 }

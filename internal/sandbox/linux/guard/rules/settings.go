@@ -153,7 +153,7 @@ func (r *rules) watch(c *guard.Call) guard.Verdict {
 		first := canon(elem)
 		for _, names := range [...][]*policy.Name{r.watches[first], r.protected[first]} {
 			for _, n := range names {
-				if (n.Deep || at == rest) && whole(at, n.Path) {
+				if (n.Deep || at == rest) && brings(c, at, n.Path) {
 					return watched(n.What)
 				}
 			}
@@ -163,9 +163,11 @@ func (r *rules) watch(c *guard.Call) guard.Verdict {
 	return allow
 }
 
-func whole(rest, name string) bool {
+// brings says whether a call makes or changes name, or gives a folder that has
+// its end in it the name of its beginning.
+func brings(c *guard.Call, rest, name string) bool {
 	hit, below := match(rest, name)
-	return hit && below == ""
+	return hit && (below == "" || moves(c, below))
 }
 
 func watched(what string) guard.Verdict {

@@ -161,6 +161,9 @@ func (s *sim) mkdir(path string) error {
 	return unix.Mkdirat(t.Dir, t.Name, 0o777)
 }
 
+// socket makes a name as bind does: nobody is asked.
+func (s *sim) socket(path string) { _ = unix.Mknod(path, unix.S_IFSOCK|0o666, 0) }
+
 func (s *sim) symlink(to, path string) error {
 	t, done, err := s.target(path, false)
 	if err != nil {
@@ -352,6 +355,11 @@ func (w *world) dead() bool {
 // evil is a config whose fsmonitor kills the canary.
 func (w *world) evil() string {
 	return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = \"touch " + w.canary + "; false\"\n"
+}
+
+// evilRemote is a config for fetch.
+func (w *world) evilRemote() string {
+	return "[remote \"evil\"]\n\turl = .\n\tuploadpack = touch " + w.canary + "; git-upload-pack\n"
 }
 
 func (w *world) script() string { return "#!/bin/sh\ntouch " + w.canary + "\n" }

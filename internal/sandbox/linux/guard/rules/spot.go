@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -47,14 +48,37 @@ func (s *spot) has(i int, name string) bool {
 	return ok
 }
 
+// is says whether elems[i] is called name.
 func (s *spot) is(i int, name string) bool {
-	return i >= 0 && i < len(s.elems) && s.plain(s.elems[i], name)
+	if i < 0 || i >= len(s.elems) {
+		return false
+	}
+	if elem := s.elems[i]; elem == name || canon(elem) != strings.ToLower(name) {
+		return elem == name
+	}
+	// Whether its folder tells letters apart is not for those below it to say.
+	up, err := unix.Openat(s.dir, strings.Repeat("../", s.last()-i+1), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		s.blind = true
+		return true
+	}
+	defer unix.Close(up)
+	return s.plain(up, s.elems[i], name)
 }
 
-func (s *spot) plain(name, want string) bool {
-	same, known := samePlain(s.dir, name, want)
+// plain is plainName for a name in the folder dir.
+func (s *spot) plain(dir int, name, want string) bool {
+	same, known := samePlain(dir, name, want)
 	s.blind = s.blind || !known
 	return same || !known
+}
+
+// hasHEAD says whether elems[i] holds HEAD as git reads it, which was judged
+// when it came. Nobody is asked about a socket, and a folder is none.
+func (s *spot) hasHEAD(i int) bool {
+	kind, ok := has(s.dir, strings.Repeat("../", s.last()-i)+"HEAD")
+	s.blind = s.blind || ok && kind == 0
+	return ok && (kind == unix.S_IFREG || kind == unix.S_IFLNK)
 }
 
 // layout: HEAD and a part of the store. git asks for HEAD, objects and refs;
@@ -67,7 +91,7 @@ func (s *spot) layout(i int) bool {
 // git directory: by its place in .git, elsewhere by what it holds.
 func (s *spot) home(i int) bool {
 	if s.data(i) { // branches may have any name
-		return s.layout(i)
+		return s.layout(i) || s.hasLinked(i)
 	}
 	if s.placed(i) {
 		return true
@@ -125,10 +149,13 @@ func (s *spot) hasLinked(i int) bool {
 		return false
 	}
 	top := "/" + strings.Join(s.elems[:i+1], "/") + "/worktrees"
-	d, err := os.Open(top)
+	d, err := openFolder(top)
+	if errors.Is(err, unix.ENOTDIR) {
+		return false
+	}
 	if err != nil {
 		s.blind = true // it was there
-		return !os.IsNotExist(err)
+		return !errors.Is(err, unix.ENOENT)
 	}
 	defer d.Close()
 	const max = 4096
@@ -167,13 +194,20 @@ func (s *spot) nested(i int) bool {
 }
 
 // linkedTree says whether the folder is worktrees/ID of a git directory whose
-// config was judged.
+// config was judged, unless that may have been in a place for data.
 func (s *spot) linkedTree() bool {
 	common := s.last() - 2
 	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) || !s.sameDisk("../..") {
 		return false
 	}
-	return s.dot >= 0 && common >= s.dot && s.home(common) || s.has(common, "HEAD")
+	return s.placed(common) || s.hasHEAD(common)
+}
+
+// linked says whether the folder name here is worktrees/ID of a common
+// directory, or its worktrees: what commondir says is true in this place only.
+func (s *spot) linked(name string) bool {
+	return s.is(s.last(), "worktrees") && s.has(s.last(), name+"/commondir") ||
+		s.plain(s.dir, name, "worktrees") && s.hasLinked(s.last())
 }
 
 // sameDisk says whether the turn that is held here holds at path as well: what
@@ -192,7 +226,17 @@ var sections = [...]string{
 
 func (s *spot) section(name string) bool {
 	for _, want := range sections {
-		if s.plain(name, want) {
+		if s.plain(s.dir, name, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// inSection says the same of elems[i] in its folder.
+func (s *spot) inSection(i int) bool {
+	for _, want := range sections {
+		if s.is(i, want) {
 			return true
 		}
 	}
@@ -205,7 +249,7 @@ func (s *spot) inside() bool {
 		return true
 	}
 	for i := 1; i < len(s.elems); i++ {
-		if s.section(s.elems[i]) && s.layout(i-1) {
+		if s.inSection(i) && s.layout(i-1) {
 			return true
 		}
 	}

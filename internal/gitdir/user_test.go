@@ -1,0 +1,63 @@
+package gitdir
+
+import (
+	"strings"
+	"testing"
+)
+
+// What the user's and the machine's settings name in the folder is held, whether
+// it is a repository yet or not.
+func TestTargetsOfTheUser(t *testing.T) {
+	base := tempDir(t)
+	w := repository(t, base+"/w")
+	plain := mkdir(t, base+"/plain")
+	sub := w + "/.git/modules/s"
+	git(t, base, "init", "-q", "--bare", sub)
+	git(t, base, "config", "-f", sub+"/config", "core.worktree", "../../../s")
+	write(t, w+"/s/.git", "gitdir: ../.git/modules/s\n")
+	for _, d := range []string{w, plain} {
+		write(t, d+"/h/pre-commit", "")
+		write(t, d+"/tools/x.sh", "")
+		write(t, d+"/README", "")
+	}
+	write(t, w+"/s/h/pre-commit", "")
+	t.Setenv("HOME", base+"/home")
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", "")
+	t.Setenv("GIT_CONFIG_SYSTEM", base+"/system")
+	files := map[string]string{
+		"GIT_CONFIG_SYSTEM": base + "/system", "HOME": base + "/home/.gitconfig", "": base + "/home/.config/git/config",
+		"XDG_CONFIG_HOME": base + "/xdg/git/config", "GIT_CONFIG_GLOBAL": base + "/global",
+	}
+	values := map[string]string{"XDG_CONFIG_HOME": base + "/xdg", "GIT_CONFIG_GLOBAL": base + "/global"}
+	for env, file := range files {
+		t.Run(env, func(t *testing.T) {
+			if values[env] != "" {
+				t.Setenv(env, values[env])
+			}
+			text := "[core]\n\thooksPath = h\n[alias]\n\tx = !cat README && tools/x.sh\n[include]\n\tpath = more\n\tpath = " + w + "/absent\n"
+			write(t, file, text)
+			if env == "HOME" { // as in a folder of dotfiles
+				write(t, base+"/dotfiles/gitconfig", text)
+				remove(t, file)
+				symlink(t, base+"/dotfiles/gitconfig", file)
+			}
+			write(t, strings.TrimSuffix(file, file[strings.LastIndex(file, "/"):])+"/more", "[core]\n\tpager = "+w+"/tools/p\n")
+			r := discover(t, w)
+			has(t, "ReadOnly", r.ReadOnly, w+"/h", w+"/s/h", w+"/tools/x.sh", w+"/.git/config")
+			hasNot(t, "ReadOnly", r.ReadOnly, w+"/README")
+			has(t, "Names", r.Names, w+"/tools/p", w+"/absent")
+			r = discover(t, plain)
+			has(t, "ReadOnly", r.ReadOnly, plain+"/h", plain+"/tools/x.sh")
+			// Settings that git does not read, or ends at, hold nothing up.
+			remove(t, file)
+			for _, text := range []string{"[core\n", "[include]\n\tpath = " + base + "\n"} {
+				write(t, file, text)
+				discover(t, w)
+			}
+			remove(t, file)
+			r = discover(t, w)
+			hasNot(t, "ReadOnly", r.ReadOnly, w+"/h", w+"/s/h", w+"/tools/x.sh")
+		})
+	}
+}

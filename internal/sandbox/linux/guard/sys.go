@@ -106,6 +106,21 @@ func fstat(fd int, st *unix.Stat_t) error {
 	}
 }
 
+// lstatAt looks at a name in a directory, and follows no link.
+func lstatAt(dir int, name string, st *unix.Stat_t) error {
+	var buf [short]byte
+	p, err := cString(&buf, name)
+	if err != nil {
+		return err
+	}
+	for {
+		_, _, e := unix.RawSyscall6(unix.SYS_NEWFSTATAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+		if e != unix.EINTR {
+			return ended(e)
+		}
+	}
+}
+
 func fstatfs(fd int, fs *unix.Statfs_t) error {
 	for {
 		_, _, e := unix.RawSyscall(unix.SYS_FSTATFS, uintptr(fd), uintptr(unsafe.Pointer(fs)), 0)

@@ -4,7 +4,6 @@ package guard
 
 import (
 	"bytes"
-	"errors"
 	"strconv"
 	"unsafe"
 
@@ -135,15 +134,7 @@ func parseStatus(text []byte, err error) status {
 	if err != nil {
 		return s
 	}
-	number := func(field string, base int) uint64 {
-		_, rest, ok := bytes.Cut(text, []byte("\n"+field+":\t"))
-		if !ok {
-			return 0
-		}
-		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		n, _ := strconv.ParseUint(string(line), base, 64)
-		return n
-	}
+	number := func(field string, base int) uint64 { return statusNumber(text, field, base) }
 	s.umask = int(number("Umask", 8))
 	s.tgid, s.threads = int(number("Tgid", 10)), int(number("Threads", 10))
 	s.ownPending, s.sharedPending = number("SigPnd", 16), number("ShdPnd", 16)
@@ -151,11 +142,25 @@ func parseStatus(text []byte, err error) status {
 	return s
 }
 
+func statusNumber(text []byte, field string, base int) uint64 {
+	_, rest, ok := bytes.Cut(text, []byte("\n"+field+":\t"))
+	if !ok {
+		return 0
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, _ := strconv.ParseUint(string(line), base, 64)
+	return n
+}
+
 // adoptUmask gives this thread the caller's umask, since only the kernel knows
 // where a default ACL takes its place. The thread shares it with no other, or
 // has it for as long as masked runs.
 func (w *worker) adoptUmask() {
-	if u := w.status().umask; u != w.umask {
+	u := 0o777 // as strict as can be
+	if text, err := w.callerStatus(); err == nil {
+		u = int(statusNumber(text, "Umask", 8))
+	}
+	if u != w.umask {
 		if !w.commonFS {
 			unix.Umask(u)
 		}
@@ -205,11 +210,10 @@ func (w *worker) terminal(flags int) (int, unix.Errno) {
 
 // errnoOf gives the number in an error of package unix.
 func errnoOf(err error) unix.Errno {
-	var errno unix.Errno
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &errno):
+	}
+	if errno, ok := err.(unix.Errno); ok {
 		return errno
 	}
 	return unix.EIO

@@ -3,6 +3,8 @@
 package guard
 
 import (
+	"strings"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -95,6 +97,9 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 		return err
 	}
 	defer closeFD(dir)
+	if c.Op == Mkdir && taken(dir, last) { // of "mkdir -p" most
+		return unix.EEXIST
+	}
 	if c.Op != Symlink {
 		w.adoptUmask()
 	}
@@ -125,6 +130,14 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 		return errnoOf(w.masked(func() error { return unix.Mknodat(dir, last, c.Mode, dev) }))
 	}
 	return errnoOf(unix.Symlinkat(c.Link, dir, last))
+}
+
+// taken says that a name leads to something now, which ends a call that would
+// make it: nothing is done by it, so nothing has to be held still.
+func taken(dir int, last string) bool {
+	name := strings.TrimRight(last, "/")
+	var st unix.Stat_t
+	return !special(name) && lstatAt(dir, name, &st) == nil
 }
 
 func (w *worker) mknod(dirfd int32, addr uint64, mode, dev uint32) unix.Errno {
@@ -165,16 +178,25 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		return err
 	}
 	defer closeFD(dir1)
-	to, err := w.prepare(dirfd2, addr2)
-	defer to.close()
+	path, err := w.readPath(addr2)
 	if err != 0 {
 		return err
 	}
-	dir2, last2, err := k2.parent(to.base, to.path)
-	if err != 0 {
-		return err
+	prefix, last2 := split(path)
+	dir2 := dir1
+	if sameFolder(dirfd1, from.path, dirfd2, prefix) {
+		w.asked = asked{dirfd2, path}
+	} else {
+		to, err := w.at(dirfd2, path)
+		defer to.close()
+		if err != 0 {
+			return err
+		}
+		if dir2, last2, err = k2.parent(to.base, to.path); err != 0 {
+			return err
+		}
+		defer closeFD(dir2)
 	}
-	defer closeFD(dir2)
 	if w.gone() {
 		return unix.EINTR
 	}
@@ -224,6 +246,14 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		}
 	}
 	return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags))
+}
+
+// sameFolder says that two paths of one call have all but their last component
+// in common, of which prefix is the second one's. One look-up does for both: the
+// kernel's two could come one right after the other.
+func sameFolder(dirfd1 int32, path1 string, dirfd2 int32, prefix string) bool {
+	first, _ := split(path1)
+	return first == prefix && (dirfd1 == dirfd2 || prefix[0] == '/')
 }
 
 // notThere is the error of a call on a name for which a look-up gave err, in

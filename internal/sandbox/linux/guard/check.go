@@ -152,7 +152,7 @@ func (w *worker) target(dir int, last string) (Target, unix.Errno) {
 	}
 	t.Name = name
 	t.DirPath, _ = w.pathOf(dir)
-	err := errnoOf(unix.Fstatat(dir, name, &t.Stat, unix.AT_SYMLINK_NOFOLLOW))
+	err := errnoOf(lstatAt(dir, name, &t.Stat))
 	t.Exists = err == 0
 	return t, err
 }
@@ -189,7 +189,7 @@ func (w *worker) name(f *found) unix.Errno {
 	}
 	var st unix.Stat_t
 	name := path[cut+1:]
-	e = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	e = lstatAt(dir, name, &st)
 	if e != nil || st.Dev != f.st.Dev || st.Ino != f.st.Ino {
 		closeFD(dir)
 		return unseen(e)

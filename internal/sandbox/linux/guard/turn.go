@@ -105,5 +105,5 @@ func (f *found) still() bool {
 		return true
 	}
 	var st unix.Stat_t
-	return unix.Fstatat(f.dir, f.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Dev == f.st.Dev && st.Ino == f.st.Ino
+	return lstatAt(f.dir, f.name, &st) == nil && st.Dev == f.st.Dev && st.Ino == f.st.Ino
 }

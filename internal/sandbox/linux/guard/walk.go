@@ -29,16 +29,19 @@ func (k *walk) parent(base int, path string) (dir int, last string, err unix.Err
 	if path == "" {
 		return -1, "", unix.ENOENT
 	}
-	end := strings.TrimRight(path, "/")
-	cut := strings.LastIndexByte(end, '/') + 1
-	prefix, last := path[:cut], path[cut:]
-	if end == "" {
-		prefix, last = "/", "/"
-	} else {
-		prefix += "." // the directory must let itself be searched
-	}
+	prefix, last := split(path)
 	dir, err = k.directory(base, prefix)
 	return dir, last, err
+}
+
+// split gives the path of the directory of what path names, and the rest.
+func split(path string) (prefix, last string) {
+	end := strings.TrimRight(path, "/")
+	if end == "" {
+		return "/", "/"
+	}
+	cut := strings.LastIndexByte(end, '/') + 1
+	return path[:cut] + ".", path[cut:] // the directory must let itself be searched
 }
 
 // directory resolves a path to a directory, following all links.

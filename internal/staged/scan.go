@@ -80,6 +80,9 @@ func (r *Run) Scan() (*Scan, error) {
 		return nil, err
 	}
 	defer j.close()
+	if len(j.modes) == 0 && r.untouched() {
+		return &Scan{}, nil
+	}
 	s, err := r.scan(j, nil)
 	return s, tooFew(err)
 }

@@ -333,24 +333,6 @@ func (r *Run) Discard() error {
 	return removeAll(gone)
 }
 
-// removeAll also removes what its owner may not enter.
-func removeAll(path string) error {
-	if err := os.RemoveAll(path); err == nil {
-		return nil
-	}
-	_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder, which its owner is to enter
-	if root, err := os.OpenRoot(path); err == nil {
-		_ = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-			if e != nil && e.IsDir() { // never a link: WalkDir follows none
-				_ = root.Chmod(p, 0o700)
-			}
-			return nil
-		})
-		_ = root.Close()
-	}
-	return os.RemoveAll(path)
-}
-
 // Usage counts the names in the layers of a run and the bytes that they take
 // on the disk.
 func (s Store) Usage(id string) (names int, bytes int64) {

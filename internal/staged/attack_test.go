@@ -3,11 +3,14 @@
 package staged_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/sandbox/sandboxtest"
 )
@@ -117,5 +120,53 @@ func TestEarlyEndClosesFolders(t *testing.T) {
 		if st, err := os.Stat(b.Workspace + "/" + name); err != nil || st.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", name, st.Mode(), err)
 		}
+	}
+}
+
+// A disk that is full at any point of a keep ends it; each file is the old or
+// the new one, nothing is left beside it, and with room again the keep goes on.
+func TestKeepOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // the disk is made by root: as root it runs in another process
+	}
+	b := box(t)
+	if err := unix.Mount("none", b.Workspace, "tmpfs", 0, "size=2m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(b.Workspace, unix.MNT_DETACH) })
+	const more = "\nfor i in 1 2 3 4; do head -c 50000 /dev/zero | tr '\\0' $i >big$i; done; head -c 50000 /dev/zero | tr '\\0' x >changed"
+	direct := *b
+	direct.Flags = []string{"-q"}
+	shell(t, b.Workspace, before)
+	was := tree(t, b.Workspace)
+	direct.Sh(t, during+more).OK(t)
+	want := tree(t, b.Workspace)
+	full, passed := 0, 0
+	for free := 0; passed < 2; free += 16 << 10 {
+		shell(t, b.Workspace, "chmod -R u+w .; find . -mindepth 1 -delete; "+before)
+		b.Sh(t, during+more).OK(t)
+		shell(t, b.Workspace, fmt.Sprintf("dd if=/dev/zero of=ballast bs=64k status=none 2>/dev/null || true; truncate -s -%d ballast", free))
+		r := keep(t, b)
+		if r.Code == 0 {
+			passed++
+		} else if full++; r.Code != 125 || !strings.Contains(r.Stderr, "no space left") || !strings.Contains(r.Stderr, "bawn keep") {
+			t.Errorf("%d bytes free: %+v", free, r)
+		}
+		if err := os.Remove(b.Workspace + "/ballast"); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range tree(t, b.Workspace) {
+			if strings.Contains(l, ".bawn-keep-") || strings.Contains(l, " 100") && !has(was, l) && !has(want, l) && !strings.Contains(l, "one with") && !linkedBefore(was, want, l) {
+				t.Errorf("%d bytes free: %.200s is neither the old nor the new one", free, l)
+			}
+		}
+		if r.Code != 0 {
+			keep(t, b).OK(t)
+		}
+		same(t, fmt.Sprintf("%d bytes were free, then kept", free), tree(t, b.Workspace), want)
+	}
+	if full < 5 {
+		t.Errorf("full only %d times: the test shows little", full)
 	}
 }

@@ -75,14 +75,14 @@ type scanner struct {
 // Scan reads what the run changed. It writes nothing but, where the user may
 // not read what the command left, modes in the layer.
 func (r *Run) Scan() (*Scan, error) {
+	if r.untouched() {
+		return &Scan{}, nil
+	}
 	j, err := openJournal(r.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer j.close()
-	if len(j.modes) == 0 && r.untouched() {
-		return &Scan{}, nil
-	}
 	s, err := r.scan(j, nil)
 	return s, tooFew(err)
 }

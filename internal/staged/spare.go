@@ -3,8 +3,6 @@
 package staged
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -102,7 +100,7 @@ func (r *Run) reusable() bool {
 	if len(r.Roots) != 1 {
 		return false
 	}
-	if _, err := os.Lstat(r.dir + "/" + journalName); !errors.Is(err, os.ErrNotExist) {
+	if r.hasJournal() {
 		return false
 	}
 	up, err := r.openUpper(0)
@@ -134,6 +132,10 @@ func (r *Run) reusable() bool {
 	return true
 }
 
+func (r *Run) hasJournal() bool {
+	return unix.Faccessat(unix.AT_FDCWD, r.dir+"/"+journalName, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT
+}
+
 // empty reports whether a folder that was just opened is known to have no
 // entries.
 func empty(dir int) bool {
@@ -152,6 +154,9 @@ func empty(dir int) bool {
 // untouched reports whether it can be seen at a glance that the run changed
 // nothing.
 func (r *Run) untouched() bool {
+	if r.hasJournal() {
+		return false // which knows of widened modes
+	}
 	for n, root := range r.Roots {
 		up, err := r.openUpper(n)
 		if err != nil {

@@ -116,8 +116,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Ended:      f.log.end,
 	})
 	if err != nil {
-		st.abandon()
-		return fail(err)
+		return fail(st.abandon(err))
 	}
 	st.end(f, res.Code)
 	f.tell(res, denialsOf(res), &res.Code)

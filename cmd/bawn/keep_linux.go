@@ -11,6 +11,7 @@ import (
 	"bawn/internal/audit"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/shell/plain"
 	"bawn/internal/staged"
 )
 
@@ -372,7 +373,7 @@ func (f *keepFlags) print(run *staged.Run, out staged.Outcome, paths []string) {
 		warn("not kept: %s%s: %s", run.PathOf(r.Root, r.Path), more, r.Why)
 		switch {
 		case r.Conflict:
-			fmt.Fprintf(os.Stderr, "  bawn keep %s --force %s takes the staged one\n", id, printable(run.PathOf(r.Root, r.Path)))
+			fmt.Fprintf(os.Stderr, "  %s takes the staged one\n", plain.Quote([]string{"bawn", "keep", id, "--force", run.PathOf(r.Root, r.Path)}))
 		case r.Lift != "":
 			fmt.Fprintf(os.Stderr, "  %s\n", printable(lift(r.Lift)))
 		}

@@ -58,7 +58,7 @@ func (f *runFlags) beginStage(p policy.Policy, host sandbox.Host) (*stagedRun, e
 	}
 	run, err := f.newStaged(p, roots, f.log, staged.Meta{Command: shortCommand(f), Started: f.begun})
 	if err != nil {
-		return nil, &policy.RefusedError{What: "--stage", Why: err.Error(), Lift: "leave it out to write the workspace itself"}
+		return nil, unstageable(err)
 	}
 	return &stagedRun{run}, nil
 }
@@ -98,11 +98,25 @@ func (s *stagedRun) layers() sandbox.Staged {
 	return sandbox.Staged{Dir: s.run.Dir(), Since: s.run.Since}
 }
 
-// abandon removes a run that did not start.
-func (s *stagedRun) abandon() {
-	if s != nil {
-		_ = s.run.Discard()
+// abandon removes a run that did not start, and says why better than the kernel
+// does.
+func (s *stagedRun) abandon(err error) error {
+	if s == nil {
+		return err
 	}
+	var roots []string
+	for _, r := range s.run.Roots {
+		roots = append(roots, r.Path)
+	}
+	_ = s.run.Discard()
+	if why := staged.CheckMounts(roots); why != nil {
+		return unstageable(why)
+	}
+	return err
+}
+
+func unstageable(why error) error {
+	return &policy.RefusedError{What: "--stage", Why: why.Error(), Lift: "leave it out to write the workspace itself"}
 }
 
 func (s *stagedRun) close() {

@@ -28,7 +28,7 @@ func (f *runFlags) beginStage(policy.Policy, sandbox.Host) (*stagedRun, error) {
 
 func (s *stagedRun) layers() sandbox.Staged { return sandbox.Staged{} }
 
-func (s *stagedRun) abandon() {}
+func (s *stagedRun) abandon(err error) error { return err }
 
 func (s *stagedRun) close() {}
 

@@ -38,6 +38,9 @@ func (f *runFlags) stageSession(log *audit.Log) func(policy.Policy, sandbox.Host
 		case len(roots) == 0:
 			return nil, refuse("commands may write no folder")
 		}
+		if err := staged.CheckMounts(roots); err != nil {
+			return nil, refuse(err.Error())
+		}
 		rec := recorderIn(log, func(string) {})
 		l := &sessionLayer{log: rec, tier: p.Tier()}
 		var err error

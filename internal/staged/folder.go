@@ -101,6 +101,7 @@ func (k *keeper) finish() error {
 			return fmt.Errorf("%s: %w", k.r.PathOf(m.root, m.rel), err)
 		}
 	}
+	k.loose = nil
 	failpoint("finish")
 	for _, fd := range k.ws {
 		if err := unix.Syncfs(fd); err != nil {

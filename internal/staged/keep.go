@@ -103,7 +103,7 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 	}
 	defer j.close()
 	r.cleanTemp()
-	k := keeper{r: r, j: j, o: o, links: map[linkKey]place{}, refused: map[place]int{}}
+	k := keeper{r: r, j: j, o: o, links: map[linkKey]linked{}, refused: map[place]int{}}
 	defer k.close()
 	if err := k.open(); err != nil {
 		return k.out, err
@@ -119,7 +119,7 @@ func (r *Run) Keep(o KeepOptions) (Outcome, error) {
 	}
 	k.out.Left = s.Left
 	for ino, at := range s.links {
-		k.links[linkKey{at[0].root, ino}] = at[0]
+		k.noteLink(linkKey{at[0].root, ino}, at[0])
 	}
 	if err := j.approve(s.approve); err != nil {
 		return k.out, err
@@ -177,13 +177,13 @@ type keeper struct {
 	j       *journal
 	o       KeepOptions
 	out     Outcome
-	up, ws  []int             // roots
-	dir     place             // of dirFD
-	dirFD   int               // the folder of the workspace that is worked in
-	links   map[linkKey]place // files of several names that have one already
-	refused map[place]int     // folders → index in out.Refused
-	modes   []folderMode      // folders to finish, when their content is there
-	loose   []folderMode      // folders that were made writable for a while
+	up, ws  []int              // roots
+	dir     place              // of dirFD
+	dirFD   int                // the folder of the workspace that is worked in
+	links   map[linkKey]linked // files of several names that have one already
+	refused map[place]int      // folders → index in out.Refused
+	modes   []folderMode       // folders to finish, when their content is there
+	loose   []folderMode       // folders that were made writable for a while
 }
 
 func (k *keeper) open() error {
@@ -208,6 +208,13 @@ func (k *keeper) open() error {
 
 func (k *keeper) close() {
 	k.leaveDir()
+	for i := len(k.loose) - 1; i >= 0; i-- { // it ended early
+		m := k.loose[i]
+		if fd, err := openDirIn(k.ws[m.root], m.rel); err == nil {
+			_ = unix.Fchmod(fd, m.mode)
+			unix.Close(fd)
+		}
+	}
 	for _, fd := range append(k.ws, k.up...) {
 		if fd >= 0 {
 			unix.Close(fd)

@@ -73,6 +73,7 @@ const (
 	opaqueAttr    = overlayPrefix + "opaque"
 	originAttr    = overlayPrefix + "origin"
 	whiteoutAttr  = overlayPrefix + "whiteout"
+	uuidAttr      = overlayPrefix + "uuid"
 )
 
 func attr(dir int, name, key string) ([]byte, bool) {

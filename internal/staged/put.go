@@ -132,7 +132,7 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 	}
 	failpoint("renamed")
 	if c.Type == "file" && c.up.Nlink > 1 {
-		k.links[linkKey{c.Root, c.up.Ino}] = place{c.Root, c.Path}
+		k.noteLink(linkKey{c.Root, c.up.Ino}, place{c.Root, c.Path})
 	}
 	if c.Type == "file" && c.mode&0o7000 != 0 {
 		k.out.Rights = append(k.out.Rights, *c)
@@ -141,6 +141,16 @@ func (k *keeper) put(c *Change, dir int, name string, now *unix.Stat_t) error {
 	k.kept(c)
 	return nil
 }
+
+// attrError is that the workspace's file system does not take an attribute.
+// There is no room for one on a disk that is not full (ENOSPC), so it is about
+// this file alone, whatever the kernel says.
+type attrError struct {
+	key string
+	err error
+}
+
+func (e *attrError) Error() string { return "its attribute " + e.key + ": " + e.err.Error() }
 
 // movedError says that somebody else was at work in the folder.
 type movedError struct{ why string }
@@ -235,7 +245,7 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 	}
 	for key, value := range attrs(fdPath(int(from.Fd()))) {
 		if err := unix.Fsetxattr(fd, key, []byte(value), 0); err != nil && err != unix.EOPNOTSUPP {
-			return err
+			return &attrError{key, err}
 		}
 	}
 	if err := unix.Fchmod(fd, keptMode(c)); err != nil {
@@ -244,14 +254,44 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 	return unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(fd), []unix.Timespec{c.up.Atim, c.up.Mtim}, 0)
 }
 
-func (k *keeper) link(first place, dir int, tmp string) error {
+// linked is a name of a file that was kept, and which file that is.
+type linked struct {
+	place
+	dev, ino uint64
+}
+
+func (k *keeper) noteLink(key linkKey, p place) {
+	parent, name := split(p.rel)
+	fd, err := openDirIn(k.ws[p.root], parent)
+	if err != nil {
+		return // each name gets a file of its own
+	}
+	defer unix.Close(fd)
+	if st, err := lstatAt(fd, name); err == nil && kindOf(st) == unix.S_IFREG {
+		k.links[key] = linked{p, st.Dev, st.Ino}
+	}
+}
+
+// link makes tmp one more name of a file that was kept, if that has its name
+// still: it was judged, and what somebody else put there was not.
+func (k *keeper) link(first linked, dir int, tmp string) error {
 	parent, name := split(first.rel)
 	fd, err := openDirIn(k.ws[first.root], parent)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Linkat(fd, name, dir, tmp, 0)
+	if err := unix.Linkat(fd, name, dir, tmp, 0); err != nil {
+		return err
+	}
+	st, err := lstatAt(dir, tmp)
+	if err == nil && (st.Dev != first.dev || st.Ino != first.ino || kindOf(st) != unix.S_IFREG) {
+		err = unix.ESTALE
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, tmp, 0)
+	}
+	return err
 }
 
 // copySparse copies the data of a file and leaves its holes.

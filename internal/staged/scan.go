@@ -75,6 +75,9 @@ type scanner struct {
 // Scan reads what the run changed. It writes nothing but, where the user may
 // not read what the command left, modes in the layer.
 func (r *Run) Scan() (*Scan, error) {
+	if r.untouched() {
+		return &Scan{}, nil
+	}
 	j, err := openJournal(r.dir)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@
 package staged
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,40 +22,10 @@ import (
 // Store is the folder of all staged runs of a user (In).
 type Store struct{ Dir string }
 
-// Meta says what a staged run is.
-type Meta struct {
-	ID        string    `json:"id"` // 16 hexadecimal digits, of the run in the log if there is one
-	Workspace string    `json:"workspace"`
-	Roots     []Root    `json:"roots"`
-	Command   string    `json:"command"`
-	Started   time.Time `json:"started"`
-	// Since, in ns since 1970: what has a change time from then on was changed
-	// after the run began.
-	Since int64 `json:"since"`
-	// What the run was allowed, to judge by the same when it is kept.
-	Tier    string   `json:"tier"`
-	Mode    string   `json:"mode,omitempty"`
-	AddDirs []string `json:"add_dirs,omitempty"`
-
-	Ended time.Time `json:"ended,omitzero"` // zero: it runs, or was interrupted
-	Code  int       `json:"code"`
-}
-
-// Root is a folder whose writes are staged, as it was when the run began.
-type Root struct {
-	Path string `json:"path"`
-	Dev  uint64 `json:"dev"`
-	Ino  uint64 `json:"ino"`
-	// Born is when it was made, in ns since 1970, 0 where the file system does not
-	// know: the next folder often has the same inode number.
-	Born int64 `json:"born,omitempty"`
-}
-
 const (
 	metaName    = "run.json"
 	journalName = "journal"
 	gonePrefix  = ".gone-" // a run that is being removed
-	maxMeta     = 1 << 20
 	maxRuns     = 10_000
 )
 
@@ -73,13 +42,16 @@ type Run struct {
 	dir    string
 	lock   *os.File
 	layers []*os.File // held as pid 1 of the sandbox holds them
+
+	clearing chan struct{} // closed when what an earlier run left is gone; nil: nothing was
 }
 
 // Dir is the folder that holds the layers, for sandbox.Staged.
 func (r *Run) Dir() string { return r.dir }
 
 // Begin makes a staged run that is about to start, at Started, and fills in
-// Since and what is known of the roots. Nothing is synced: a staged run is not
+// Since and what is known of the roots. What CheckMounts refuses it takes: the
+// kernel refuses that. Nothing is synced: a staged run is not
 // promised to outlive the machine (docs/staged.md).
 func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 	for _, path := range roots {
@@ -89,23 +61,20 @@ func (s Store) Begin(m Meta, roots []string) (r *Run, err error) {
 		}
 		m.Roots, m.Since = append(m.Roots, root), max(m.Since, since)
 	}
-	if err := checkMounts(roots); err != nil {
-		return nil, err
-	}
 	// Coarse change times (docs/staged.md): all of the second counts as after.
 	if m.Since == 0 {
 		m.Since = m.Started.UnixNano()
 	} else {
 		m.Since = m.Started.Truncate(time.Duration(m.Since)).UnixNano()
 	}
+	if r := s.claim(m); r != nil {
+		return r, nil
+	}
 	d, err := disk.Make(s.Dir)
 	if err != nil {
 		return nil, err
 	}
 	d.Close()
-	if r := s.claim(m); r != nil {
-		return r, nil
-	}
 	r = &Run{Meta: m, dir: filepath.Join(s.Dir, m.ID)}
 	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return nil, err
@@ -161,44 +130,6 @@ func born(dir int, path string) int64 {
 	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 }
 
-// checkMounts refuses folders in which something is mounted: the overlay shows
-// the folder's own file system alone.
-func checkMounts(roots []string) error {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(data)) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		at := unescapeMount(f[4])
-		for _, r := range roots {
-			if strings.HasPrefix(at, r+"/") {
-				return fmt.Errorf("%s is mounted inside it, and would not be seen", at)
-			}
-		}
-	}
-	return nil
-}
-
-// unescapeMount reads the octal escapes of proc(5).
-func unescapeMount(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
 func (r *Run) layer(n int) string { return r.dir + "/" + strconv.Itoa(n) }
 
 // End notes how the command ended.
@@ -213,24 +144,6 @@ func (r *Run) save() error {
 		return err
 	}
 	return os.Rename(r.dir+"/"+tmp, r.dir+"/"+metaName)
-}
-
-func (r *Run) write(name string) error {
-	data, err := json.Marshal(r.Meta)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(r.dir+"/"+name, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	data = append(data, '\n')
-	// Never cut to nothing: ext4 would wait for the disk at the close.
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return err
-	}
-	return f.Truncate(int64(len(data)))
 }
 
 // takeLock holds the folder of a run. It may have got another name before it
@@ -306,32 +219,11 @@ func (s Store) Open(id string) (*Run, error) {
 
 // Close lets go of the run.
 func (r *Run) Close() {
+	r.cleared()
 	if r.releaseLayers(); r.lock != nil {
 		r.lock.Close()
 		r.lock = nil
 	}
-}
-
-func readMeta(dir string) (m Meta, err error) {
-	f, err := os.OpenFile(dir+"/"+metaName, os.O_RDONLY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, ErrNone
-	}
-	if err != nil {
-		return m, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return m, err
-	}
-	if st.Size() > maxMeta {
-		return m, errors.New("the record of the staged run is too long")
-	}
-	if err := json.NewDecoder(f).Decode(&m); err != nil {
-		return m, fmt.Errorf("the record of the staged run: %w", err)
-	}
-	return m, nil
 }
 
 func validID(id string) bool {
@@ -429,6 +321,7 @@ func (s Store) state(m Meta) State {
 
 // Discard removes the run and all that it staged, and lets go of it.
 func (r *Run) Discard() error {
+	r.cleared()
 	r.cleanTemp()
 	gone := filepath.Join(filepath.Dir(r.dir), gonePrefix+filepath.Base(r.dir))
 	err := os.Rename(r.dir, gone)
@@ -438,24 +331,6 @@ func (r *Run) Discard() error {
 	}
 	failpoint("gone")
 	return removeAll(gone)
-}
-
-// removeAll also removes what its owner may not enter.
-func removeAll(path string) error {
-	if err := os.RemoveAll(path); err == nil {
-		return nil
-	}
-	_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder, which its owner is to enter
-	if root, err := os.OpenRoot(path); err == nil {
-		_ = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-			if e != nil && e.IsDir() { // never a link: WalkDir follows none
-				_ = root.Chmod(p, 0o700)
-			}
-			return nil
-		})
-		_ = root.Close()
-	}
-	return os.RemoveAll(path)
 }
 
 // Usage counts the names in the layers of a run and the bytes that they take

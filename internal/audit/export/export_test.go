@@ -73,6 +73,23 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// No cell is a formula, and none acts on a terminal.
+func TestCSVCells(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\t=1": "'\t=1", "\n=1": "'\n=1", " =1": "' =1", "＝1": "'＝1", "＠x": "'＠x",
+		"a=1": "a=1", "é": "é", " a": " a", "": "", "\x1b[2Jx": "·[2Jx", "\u009b31m": "·31m", "x\u202ey": "x·y",
+	} {
+		var b bytes.Buffer
+		if err := CSV(&b, []audit.Record{{Kind: audit.Decided, Target: text}}); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(&b).ReadAll()
+		if err != nil || rows[1][6] != want {
+			t.Errorf("%q became %q, want %q: %v", text, rows[1][6], want, err)
+		}
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	out := text(t, Markdown)
 	for line := range strings.Lines(out) {

@@ -18,8 +18,13 @@ var columns = []string{
 	"pid", "inside", "parent", "rule", "rule_text", "rule_file", "rule_line", "lift", "code", "denied", "us", "error", "trace",
 }
 
+// formulas are characters with which a spreadsheet begins a formula, the wide
+// ones in some languages.
+const formulas = "=+-@\t\r\n＝＋－＠"
+
 // CSV writes a table with one line for each record. A cell that a spreadsheet
-// would take for a formula begins with a quote.
+// would take for a formula begins with a quote, and nothing in one acts on a
+// terminal.
 func CSV(w io.Writer, records []audit.Record) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(columns); err != nil {
@@ -43,7 +48,8 @@ func CSV(w io.Writer, records []audit.Record) error {
 			number(r.Duration.Microseconds()), r.Error, r.Trace,
 		}
 		for i := range row {
-			if row[i] != "" && strings.IndexByte("=+-@\t\r", row[i][0]) >= 0 {
+			row[i] = printable(row[i])
+			if strings.IndexAny(strings.TrimLeft(row[i], " "), formulas) == 0 {
 				row[i] = "'" + row[i]
 			}
 		}

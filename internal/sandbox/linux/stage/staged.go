@@ -47,6 +47,13 @@ func likeRoot(lower, upper int) error {
 	if err := unix.Fstat(lower, &st); err != nil {
 		return err
 	}
+	var now unix.Stat_t // of a layer that another run has left, often the same
+	if err := unix.Fstat(upper, &now); err != nil {
+		return err
+	}
+	if now.Mode == st.Mode && now.Mtim == st.Mtim && now.Atim == st.Atim {
+		return nil
+	}
 	if err := unix.Fchmod(upper, st.Mode&0o7777); err != nil {
 		return err
 	}

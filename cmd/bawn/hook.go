@@ -94,7 +94,7 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 		Real: sandbox.RealPath, Home: os.Getenv("HOME"),
 	}
 	if e.NeedsPolicy() {
-		if facts.Policy, err = s.decisions(); err != nil {
+		if facts.Policy, err = s.decisions(!e.Writes()); err != nil {
 			return hook.Closed(firstLine(err))
 		}
 	}

@@ -47,23 +47,11 @@ func on(k Kind, fields ...string) tool { return tool{kind: k, fields: fields} }
 // runs commands; "" for agents that have none.
 func (a *Agent) ShimVariable() string { return a.shim }
 
-// Find returns the agent of a name; nil if there is none.
-func Find(name string) *Agent {
-	for _, a := range agents() {
-		if a.Name == name {
-			return &a
-		}
-	}
-	return nil
-}
+// names are the agents, in the order of the documentation.
+var names = [...]string{"claude", "codex", "gemini", "opencode", "copilot", "cursor", "goose", "crush"}
 
 // Names are the agents, in the order of the documentation.
-func Names() (out []string) {
-	for _, a := range agents() {
-		out = append(out, a.Name)
-	}
-	return out
-}
+func Names() []string { return append([]string(nil), names[:]...) }
 
 // Sample is an event in which the agent is about to use a tool of a kind; nil
 // if it has none.
@@ -124,11 +112,12 @@ func decision(word string) func(string) any {
 	return func(reason string) any { return obj{"decision": word, "reason": reason} }
 }
 
-// agents is the table. It is a function: a run that has nothing to do with
-// hooks does not build it.
-func agents() []Agent {
-	return []Agent{
-		{
+// Find returns the agent of a name; nil if there is none. It is a function, not a
+// table: a hook's answer makes one agent, and all else none.
+func Find(name string) *Agent {
+	switch name {
+	case "claude":
+		return &Agent{
 			Name: "claude", event: "hook_event_name", events: []string{"PreToolUse"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"cwd"}, Project: "CLAUDE_PROJECT_DIR",
 			shim: "CLAUDE_CODE_SHELL_PREFIX",
@@ -140,8 +129,9 @@ func agents() []Agent {
 				"WebFetch": on(Fetch, "url"), "WebSearch": on(WebSearch),
 			},
 			deny: claudeSays("deny"), ask: claudeSays("ask"),
-		},
-		{
+		}
+	case "codex":
+		return &Agent{
 			Name: "codex", event: "hook_event_name", events: []string{"PreToolUse"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"cwd"},
 			tools: map[string]tool{
@@ -152,8 +142,9 @@ func agents() []Agent {
 			rewrite: func(in map[string]json.RawMessage, _ string) any {
 				return claude(obj{"permissionDecision": "allow", "updatedInput": in})
 			},
-		},
-		{
+		}
+	case "gemini":
+		return &Agent{
 			Name: "gemini", event: "hook_event_name", events: []string{"BeforeTool"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"cwd"}, Project: "GEMINI_PROJECT_DIR",
 			tools: map[string]tool{
@@ -168,9 +159,9 @@ func agents() []Agent {
 			rewrite: func(in map[string]json.RawMessage, field string) any {
 				return obj{"hookSpecificOutput": obj{"hookEventName": "BeforeTool", "tool_input": obj{field: in[field]}}}
 			},
-		},
-		{
-			// bawn's own plugin sends these and throws on anything but an answer.
+		}
+	case "opencode": // bawn's own plugin sends these and throws on anything but an answer
+		return &Agent{
 			Name: "opencode", tool: "tool", input: "args", dirs: []string{"directory"},
 			tools: map[string]tool{
 				"bash": on(Shell, "command"),
@@ -181,8 +172,9 @@ func agents() []Agent {
 			},
 			deny:    func(reason string) any { return obj{"deny": reason} },
 			rewrite: func(in map[string]json.RawMessage, field string) any { return obj{"args": obj{field: in[field]}} },
-		},
-		{
+		}
+	case "copilot":
+		return &Agent{
 			Name: "copilot", tool: "toolName", input: "toolArgs", dirs: []string{"cwd"},
 			tools: map[string]tool{
 				"bash": on(Shell, "command"), "powershell": never("its commands cannot be put into the sandbox; use bash"),
@@ -198,8 +190,9 @@ func agents() []Agent {
 				return obj{"permissionDecision": "ask", "permissionDecisionReason": reason}
 			},
 			rewrite: func(in map[string]json.RawMessage, _ string) any { return obj{"modifiedArgs": in} },
-		},
-		{
+		}
+	case "cursor":
+		return &Agent{
 			Name: "cursor", event: "hook_event_name", events: []string{"preToolUse", "PreToolUse"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"workspace_roots", "cwd"},
 			tools: map[string]tool{
@@ -212,8 +205,9 @@ func agents() []Agent {
 				return obj{"permission": "deny", "user_message": reason, "agent_message": reason}
 			},
 			rewrite: func(in map[string]json.RawMessage, _ string) any { return obj{"updated_input": in} },
-		},
-		{
+		}
+	case "goose":
+		return &Agent{
 			Name: "goose", event: "event", events: []string{"PreToolUse"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"working_dir"},
 			shim: "GOOSE_SHELL",
@@ -222,8 +216,9 @@ func agents() []Agent {
 				"developer__text_editor": on(Write, "path"), "developer__tree": on(Search, "path"), "developer__read_image": on(Read, "source"),
 			},
 			deny: decision("block"),
-		},
-		{
+		}
+	case "crush":
+		return &Agent{
 			Name: "crush", event: "event", events: []string{"PreToolUse"},
 			tool: "tool_name", input: "tool_input", dirs: []string{"cwd"}, Project: "CRUSH_PROJECT_DIR",
 			tools: map[string]tool{
@@ -238,6 +233,7 @@ func agents() []Agent {
 			rewrite: func(in map[string]json.RawMessage, field string) any {
 				return obj{"updated_input": obj{field: in[field]}}
 			},
-		},
+		}
 	}
+	return nil
 }

@@ -55,6 +55,9 @@ const (
 // NeedsPolicy reports whether an answer to the event depends on the policy.
 func (e Event) NeedsPolicy() bool { return e.Kind > Shell && e.Kind != Refused }
 
+// Writes reports whether a file may be changed by what the event is about.
+func (e Event) Writes() bool { return e.Kind == Write || e.Kind == Fetch && len(e.paths) > 0 }
+
 var errShape = errors.New("the event has a shape that is not known")
 
 // Parse reads an event. An error means that nobody knows what the agent is
@@ -142,11 +145,11 @@ func (e *Event) read(t tool) error {
 
 // text is a JSON string.
 func text(raw json.RawMessage) (string, bool) {
-	var s *string
-	if raw == nil || json.Unmarshal(raw, &s) != nil || s == nil {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil { // RawMessage has no space around it
 		return "", false
 	}
-	return *s, true
+	return s, true
 }
 
 // object is a JSON object, or one written as a string, as older versions of

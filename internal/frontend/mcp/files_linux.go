@@ -185,6 +185,9 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 	r.Path, r.Seen, r.Alone = path, s.seen.last(path), p.Sandboxed()
 	_, r.Roots = s.o.Limits(p)
 	r.Temp = inside.NewTemp()
+	if r.Op == "edit" && r.Alone {
+		r.Looked = shown(p, path)
+	}
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) {
 			one, err := s.once(sess, r, false, r.Op+"_file", path)
@@ -201,14 +204,11 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 			if err != nil {
 				return nil, FileResult{}, err
 			}
-			if a.Linked && r.Looked == nil {
+			if a.Linked {
 				// What is replaced tells what is in the file, and the new one keeps the rest.
 				if rule, ok := otherName(p, a.Version); ok {
 					return s.fileRefused("read", a.Real, rule)
 				}
-				again, same := *req, r
-				again.State, again.Answers, same.Looked = "", nil, &a.Version
-				return s.change(ctx, &again, same)
 			}
 			if a.Failed != "" {
 				for i := range done.denied { // the file's, not its new content's name

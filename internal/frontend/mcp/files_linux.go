@@ -190,11 +190,14 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 	}
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) {
+			done := s.notes.add(s.o.Folder, path, r.Temp)
 			one, err := s.once(sess, r, false, r.Op+"_file", path)
-			if err == nil {
-				one.tidy = func() { tidy(path, r.Temp) }
+			if err != nil {
+				done(false)
+				return nil, err
 			}
-			return one, err
+			one.tidy = done
+			return one, nil
 		},
 		func(done *run) (*protocol.Result, FileResult, error) {
 			if res := s.ended(done); res.Reason != "" {

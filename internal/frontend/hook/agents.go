@@ -32,14 +32,21 @@ type Agent struct {
 type tool struct {
 	kind   Kind
 	fields []string
-	patch  bool   // fields hold a patch that names the files
-	into   string // of Fetch: names the file that is written
-	why    string // of Refused
+	globs  []string // of Search: name patterns, which may lead out of the folder
+	prose  string   // of Fetch: a field whose text has the addresses in it
+	patch  bool     // fields hold a patch that names the files
+	into   string   // of Fetch: names the file that is written
+	why    string   // of Refused
 }
 
 func never(why string) tool { return tool{kind: Refused, why: why} }
 
 const unhooked = "hooks do not see what sub-agents run, so their commands would run outside the sandbox"
+
+// globbed is a search by a pattern.
+func globbed(pattern string, fields ...string) tool {
+	return tool{kind: Search, fields: fields, globs: []string{pattern}}
+}
 
 func on(k Kind, fields ...string) tool { return tool{kind: k, fields: fields} }
 
@@ -125,7 +132,7 @@ func Find(name string) *Agent {
 				"Bash": on(Shell, "command"), "PowerShell": never("it is run without bawn's shell; use Bash"),
 				"Read": on(Read, "file_path"), "NotebookRead": on(Read, "notebook_path"),
 				"Write": on(Write, "file_path"), "Edit": on(Write, "file_path"), "MultiEdit": on(Write, "file_path"), "NotebookEdit": on(Write, "notebook_path"),
-				"Glob": on(Search, "path"), "Grep": on(Search, "path"), "LS": on(Search, "path"),
+				"Glob": globbed("pattern", "path"), "Grep": on(Search, "path"), "LS": on(Search, "path"),
 				"WebFetch": on(Fetch, "url"), "WebSearch": on(WebSearch),
 			},
 			deny: claudeSays("deny"), ask: claudeSays("ask"),
@@ -149,11 +156,11 @@ func Find(name string) *Agent {
 			tool: "tool_name", input: "tool_input", dirs: []string{"cwd"}, Project: "GEMINI_PROJECT_DIR",
 			tools: map[string]tool{
 				"run_shell_command": on(Shell, "command"),
-				"read_file":         on(Read, "file_path", "absolute_path"), "read_many_files": on(Read, "include", "paths"),
+				"read_file":         on(Read, "file_path", "absolute_path"), "read_many_files": {kind: Search, globs: []string{"include", "paths"}},
 				"write_file": on(Write, "file_path"), "replace": on(Write, "file_path"),
-				"list_directory": on(Search, "dir_path", "path"), "glob": on(Search, "dir_path", "path"),
+				"list_directory": on(Search, "dir_path", "path"), "glob": globbed("pattern", "dir_path", "path"),
 				"grep_search": on(Search, "dir_path", "path"), "search_file_content": on(Search, "dir_path", "path"),
-				"web_fetch": on(Fetch, "prompt", "url"), "google_web_search": on(WebSearch),
+				"web_fetch": {kind: Fetch, fields: []string{"url"}, prose: "prompt"}, "google_web_search": on(WebSearch),
 			},
 			deny: decision("deny"),
 			rewrite: func(in map[string]json.RawMessage, field string) any {
@@ -167,7 +174,7 @@ func Find(name string) *Agent {
 				"bash": on(Shell, "command"),
 				"read": on(Read, "filePath"), "write": on(Write, "filePath"), "edit": on(Write, "filePath"),
 				"patch": {kind: Write, fields: []string{"patchText"}, patch: true}, "apply_patch": {kind: Write, fields: []string{"patchText"}, patch: true},
-				"glob": on(Search, "path"), "grep": on(Search, "path"), "list": on(Search, "path"),
+				"glob": globbed("pattern", "path"), "grep": on(Search, "path"), "list": on(Search, "path"),
 				"webfetch": on(Fetch, "url"), "websearch": on(WebSearch), "codesearch": on(WebSearch),
 			},
 			deny:    func(reason string) any { return obj{"deny": reason} },
@@ -180,7 +187,7 @@ func Find(name string) *Agent {
 				"bash": on(Shell, "command"), "powershell": never("its commands cannot be put into the sandbox; use bash"),
 				"view": on(Read, "path"), "create": on(Write, "path"), "edit": on(Write, "path"), "str_replace_editor": on(Write, "path"),
 				"apply_patch": {kind: Write, fields: []string{"patch", "input"}, patch: true},
-				"grep":        on(Search, "path", "paths"), "glob": on(Search, "path"), "rg": on(Search, "path", "paths"),
+				"grep":        on(Search, "path", "paths"), "glob": globbed("pattern", "path"), "rg": on(Search, "path", "paths"),
 				"web_fetch": on(Fetch, "url"), "web_search": on(WebSearch),
 			},
 			deny: func(reason string) any {
@@ -199,7 +206,7 @@ func Find(name string) *Agent {
 				"Shell": on(Shell, "command"),
 				"Read":  on(Read, "file_path", "path", "target_file"), "Write": on(Write, "file_path", "path", "target_file"),
 				"Edit": on(Write, "file_path", "path", "target_file"), "StrReplace": on(Write, "file_path", "path", "target_file"),
-				"Delete": on(Write, "file_path", "path", "target_file"), "Grep": on(Search, "path"), "Glob": on(Search, "path"),
+				"Delete": on(Write, "file_path", "path", "target_file"), "Grep": on(Search, "path"), "Glob": globbed("glob_pattern", "path", "target_directory"),
 			},
 			deny: func(reason string) any {
 				return obj{"permission": "deny", "user_message": reason, "agent_message": reason}
@@ -226,7 +233,7 @@ func Find(name string) *Agent {
 				// Its sub-agents are not hooked: their commands would run outside.
 				"agent": never(unhooked), "agentic_fetch": never(unhooked),
 				"view": on(Read, "file_path"), "write": on(Write, "file_path"), "edit": on(Write, "file_path"), "multiedit": on(Write, "file_path"),
-				"ls": on(Search, "path"), "glob": on(Search, "path"), "grep": on(Search, "path"),
+				"ls": on(Search, "path"), "glob": globbed("pattern", "path"), "grep": on(Search, "path"),
 				"fetch": on(Fetch, "url"), "download": {kind: Fetch, fields: []string{"url"}, into: "file_path"}, "sourcegraph": on(WebSearch),
 			},
 			deny: decision("deny"),

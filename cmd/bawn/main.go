@@ -52,6 +52,7 @@ func commands() []command {
 }
 
 func main() {
+	roomy(false)
 	if err := checkUmask(); err != nil {
 		warn("%v", err)
 		os.Exit(exitRefused)

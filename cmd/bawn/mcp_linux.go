@@ -206,7 +206,7 @@ func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) 
 	switch action {
 	case "read", "write", "connect":
 		if action != "connect" && !filepath.IsAbs(object) {
-			object = filepath.Join(s.workspace, object)
+			object = s.workspace + "/" + object // RealPath cleans it, .. as the kernel does
 		}
 		a, err := r.object(object)
 		if err != nil {

@@ -352,23 +352,32 @@ func OwnRule(path string) PathRule {
 func Credentials(homes []string, getenv func(string) string) []PathRule {
 	out := make([]PathRule, 0, len(homes)*(len(homeSecrets)+len(agentSecrets))+len(systemSecrets)+24)
 	agent := ""
+	put := func(path string, file bool, what string) {
+		r := hiddenRule(path, what, file)
+		r.id = agent
+		out = append(out, r)
+	}
 	add := func(path string, file bool, what string) {
 		if IsClean(path) && path != "/" {
-			r := hiddenRule(path, what, file)
-			r.id = agent
-			out = append(out, r)
+			put(path, file, what)
 		}
 	}
 	for _, h := range homes {
-		for _, p := range homeSecrets {
-			add(h+"/"+p.path, p.file, p.what)
+		if !IsClean(h) || h == "/" {
+			continue
+		}
+		h += "/"
+		for i := range homeSecrets { // clean themselves
+			p := &homeSecrets[i]
+			put(h+p.path, p.file, p.what)
 		}
 		for _, p := range homeOwn {
-			add(h+"/"+p.path, p.file, p.what)
+			put(h+p.path, p.file, p.what)
 		}
-		for _, p := range agentSecrets {
+		for i := range agentSecrets {
+			p := &agentSecrets[i]
 			agent = p.agent
-			add(h+"/"+p.path, p.file, p.what)
+			put(h+p.path, p.file, p.what)
 		}
 		agent = ""
 	}

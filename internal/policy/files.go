@@ -196,36 +196,58 @@ func FixedRule(path string, a Access, id, text string) PathRule {
 	return PathRule{Path: path, Access: a, kind: kindFixed, id: id, what: text}
 }
 
-// Table is an immutable, sorted list of path rules.
-type Table struct{ rules []PathRule }
+// Table is an immutable list of path rules: sorted, or loose, where so few
+// questions are asked that to sort it costs more than to look through it.
+type Table struct {
+	rules []PathRule
+	loose bool // in any order, and several for one path
+}
 
 // newTable sorts rules and keeps the strictest of those for one path.
 func newTable(rules []PathRule) Table {
-	// Pointers, not rules, are moved: the table is made on every run.
-	order := make([]*PathRule, len(rules))
+	// Numbers, not rules, are moved: the table is made on every run.
+	order := make([]int32, len(rules))
 	for i := range rules {
-		order[i] = &rules[i]
+		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b *PathRule) int {
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &rules[i], &rules[j]
 		if c := strings.Compare(a.Path, b.Path); c != 0 {
 			return c
 		}
-		return int(a.Access) - int(b.Access)
+		if a.Access != b.Access {
+			return int(a.Access) - int(b.Access)
+		}
+		return int(i - j)
 	})
 	out := make([]PathRule, 0, len(rules))
-	for _, r := range order {
-		if len(out) == 0 || r.Path != out[len(out)-1].Path {
+	for _, i := range order {
+		if r := &rules[i]; len(out) == 0 || r.Path != out[len(out)-1].Path {
 			out = append(out, *r)
 		}
 	}
-	return Table{out}
+	return Table{rules: out}
 }
 
 // Rules returns a copy of the rules, sorted by path.
-func (t Table) Rules() []PathRule { return append([]PathRule(nil), t.rules...) }
+func (t Table) Rules() []PathRule { return append([]PathRule(nil), t.sorted().rules...) }
+
+func (t Table) sorted() Table {
+	if t.loose {
+		return newTable(t.rules)
+	}
+	return t
+}
 
 // At returns the rule for exactly this path.
 func (t Table) At(path string) (PathRule, bool) {
+	if t.loose {
+		r, ok := t.deepest(path)
+		if !ok || r.Path != path {
+			return PathRule{}, false
+		}
+		return r, true
+	}
 	i := sort.Search(len(t.rules), func(i int) bool { return t.rules[i].Path >= path })
 	if i < len(t.rules) && t.rules[i].Path == path {
 		return t.rules[i], true
@@ -236,6 +258,10 @@ func (t Table) At(path string) (PathRule, bool) {
 // Lookup returns the deepest rule that covers path. A path no rule covers is
 // hidden: an allow needs a reason.
 func (t Table) Lookup(path string) PathRule {
+	if t.loose {
+		r, _ := t.deepest(path)
+		return r
+	}
 	for p := path; ; p = Parent(p) {
 		if r, ok := t.At(p); ok {
 			return r
@@ -246,8 +272,27 @@ func (t Table) Lookup(path string) PathRule {
 	}
 }
 
+// deepest is Lookup in a loose table; ok is false where no rule covers path.
+func (t Table) deepest(path string) (r PathRule, ok bool) {
+	var out *PathRule
+	for i := range t.rules {
+		r := &t.rules[i]
+		if !Inside(path, r.Path) {
+			continue
+		}
+		if out == nil || len(r.Path) > len(out.Path) || len(r.Path) == len(out.Path) && r.Access < out.Access {
+			out = r
+		}
+	}
+	if out == nil {
+		return PathRule{Path: path}, false
+	}
+	return *out, true
+}
+
 // Below returns the rules strictly inside dir, sorted by path.
 func (t Table) Below(dir string) []PathRule {
+	t = t.sorted()
 	prefix := strings.TrimSuffix(dir, "/") + "/"
 	i := sort.Search(len(t.rules), func(i int) bool { return t.rules[i].Path >= prefix })
 	j := i

@@ -60,41 +60,45 @@ func TestLookupIsLongestThenStrictest(t *testing.T) {
 	for range 2000 {
 		rules := randomRules(r)
 		before := slices.Clone(rules)
-		table := newTable(rules)
+		sorted := newTable(rules)
 		if !slices.Equal(rules, before) {
 			t.Fatal("newTable changed its argument")
 		}
 		for range 20 {
 			p := randomPath(r)
-			got := table.Lookup(p)
 			want, ok := slowLookup(rules, p)
 			if !ok {
 				want = PathRule{Path: p}
 			}
-			if got != want {
-				t.Fatalf("Lookup(%q) = %v %v, want %v %v, in %v", p, got.Path, got.Access, want.Path, want.Access, rules)
-			}
-			at, found := table.At(p)
-			if found != (ok && want.Path == p) || (found && at != want) {
-				t.Fatalf("At(%q) = %v, %v", p, at, found)
-			}
-			for _, c := range []struct {
-				a    Action
-				want bool
-			}{{Read{p}, want.Access != Hidden}, {Write{p}, want.Access >= Private}} {
-				d := table.Decide(c.a)
-				if (d.Verdict == Allow) != c.want || d.Rule.ID != want.Rule().ID {
-					t.Fatalf("Decide(%#v) = %+v, want allow %v", c.a, d, c.want)
-				}
-			}
 			var below []PathRule
-			for _, x := range table.Rules() {
+			for _, x := range sorted.Rules() {
 				if x.Path != p && covers(p, x.Path) {
 					below = append(below, x)
 				}
 			}
-			if got := table.Below(p); !slices.Equal(got, below) {
-				t.Fatalf("Below(%q) = %v, want %v", p, got, below)
+			for _, table := range []Table{sorted, {rules: rules, loose: true}} {
+				if got := table.Lookup(p); got != want {
+					t.Fatalf("Lookup(%q) = %v %v, want %v %v, in %v", p, got.Path, got.Access, want.Path, want.Access, rules)
+				}
+				at, found := table.At(p)
+				if found != (ok && want.Path == p) || (found && at != want) {
+					t.Fatalf("At(%q) = %v, %v", p, at, found)
+				}
+				for _, c := range []struct {
+					a    Action
+					want bool
+				}{{Read{p}, want.Access != Hidden}, {Write{p}, want.Access >= Private}} {
+					d := table.Decide(c.a)
+					if (d.Verdict == Allow) != c.want || d.Rule.ID != want.Rule().ID {
+						t.Fatalf("Decide(%#v) = %+v, want allow %v", c.a, d, c.want)
+					}
+				}
+				if got := table.Below(p); !slices.Equal(got, below) {
+					t.Fatalf("Below(%q) = %v, want %v", p, got, below)
+				}
+				if !slices.Equal(table.Rules(), sorted.Rules()) {
+					t.Fatalf("rules %v, want %v", table.Rules(), sorted.Rules())
+				}
 			}
 		}
 	}

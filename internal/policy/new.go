@@ -38,6 +38,7 @@ type Config struct {
 	TempOrigin Origin
 
 	Network NetworkConfig
+	Few     bool // few paths will be asked about: the table of them is not sorted
 	Guard   bool // Protected lists names that do not exist yet, too
 	// MacOS is set on macOS, where nothing is mounted; nil is Linux.
 	MacOS *MacOS
@@ -161,7 +162,9 @@ func New(c Config) (Policy, error) {
 		gitDirs = append(gitDirs, d)
 	}
 	c.GitDirs = gitDirs
-	p.files = newTable(c.rules())
+	if p.files = (Table{rules: c.rules(), loose: c.Few}); !c.Few {
+		p.files = newTable(p.files.rules)
+	}
 	if !p.HasNetwork() {
 		if n := c.Network; len(n.Allow)+len(n.LocalPorts)+len(n.AllowPrivate) > 0 {
 			p.warnings = append(p.warnings, p.NoNetwork().Text+": the hosts that were allowed are left out")

@@ -24,7 +24,7 @@ func TestReadFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, mode, err := readFolder(dir)
+	got, mode, err := readFolder(dir, false)
 	if err != nil || mode != 0o750 {
 		t.Fatalf("mode %o, error %v", mode, err)
 	}
@@ -37,10 +37,10 @@ func TestReadFolder(t *testing.T) {
 			t.Errorf("entry %d is %q of kind %d, want %q of %d", i, e.Name, e.Kind, want[i].Name(), lstatKind(dir+"/"+want[i].Name()))
 		}
 	}
-	if _, _, err := readFolder(dir + "/.x"); err == nil {
+	if _, _, err := readFolder(dir+"/.x", false); err == nil {
 		t.Error("a file was listed")
 	}
-	if _, _, err := readFolder(dir + "/none"); err == nil {
+	if _, _, err := readFolder(dir+"/none", false); err == nil {
 		t.Error("nothing was listed")
 	}
 }

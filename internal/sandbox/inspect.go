@@ -23,12 +23,13 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	in := inspector{
 		getenv: func(name string) string { return getenv(r.Environ, name) },
 		above:  make(map[string]bool, 64),
+		brief:  r.Decisions,
 		host: Host{
 			Kinds: make(map[string]Kind, 512), Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Lifted: r.Lifted, Unprotected: r.Unprotected, Profile: r.Profile, Install: r.Install}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Few: r.Decisions, Lifted: r.Lifted, Unprotected: r.Unprotected, Profile: r.Profile, Install: r.Install}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -89,7 +90,9 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		caches := onDisk(append(policy.Caches(c.Homes[0], in.getenv, r.Caches), macCaches(c.Homes[0])...))
 		caches = append(caches, in.state(c, r)...)
 		c.Caches = in.caches(caches, slices.Concat([]string{c.Workspace}, c.AddDirs, realFolders(r.Folders)))
-		in.listToMissing(c.Caches, c.Homes)
+		if !r.Decisions {
+			in.listToMissing(c.Caches, c.Homes)
+		}
 	}
 	if c.CacheAccess() {
 		if err := in.layers(c, r); err != nil {
@@ -103,7 +106,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		}
 		in.plugins(&c, r)
 	}
-	if err := in.protect(&c); err != nil {
+	if err := in.protect(&c, r.Decisions && r.Reads); err != nil {
 		return c, in.host, err
 	}
 	in.settings(&c, append(slices.Clip(r.Settings), kept(c, r)...))
@@ -122,6 +125,7 @@ type inspector struct {
 	getenv    func(string) string
 	workspace string
 	above     map[string]bool // of folders: whether they are links, or below one
+	brief     bool            // the lists are not for the Host: they are read where that saves calls
 }
 
 // Homes are the caller's home folders by real path: that of the environment,
@@ -241,11 +245,8 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 		if rel, ok := strings.CutPrefix(r.Path, h+"/"); !ok || strings.Contains(rel, "/") {
 			continue
 		}
-		for _, e := range in.list(r.Path) {
-			if e.Kind != KindLink {
-				continue
-			}
-			real, err := filepath.EvalSymlinks(r.Path + "/" + e.Name)
+		for _, name := range folderLinks(r.Path) {
+			real, err := filepath.EvalSymlinks(r.Path + "/" + name)
 			if err != nil || systemPath(real) {
 				continue
 			}
@@ -260,43 +261,21 @@ func (in *inspector) linkedKeys(r policy.PathRule, homes []string) []policy.Path
 	return out
 }
 
-// protect finds what must stay read-only inside the writable folders.
-func (in *inspector) protect(c *policy.Config) error {
+// protect finds what must stay read-only inside the writable folders; for who
+// asks about reads alone, git's directories only.
+func (in *inspector) protect(c *policy.Config, reads bool) error {
 	dirs := append([]string{c.Workspace}, c.AddDirs...)
-	in.linked(c, dirs)
 	for _, d := range dirs {
-		in.kind(d)
-		for _, n := range policy.ProtectedNames() {
-			r := policy.ProtectRule(d+"/"+n.Path, n.What)
-			if slices.Contains(c.Lifted, n.Lift) || policy.InsideAny(r.Path, c.Unprotected) {
-				continue
-			}
-			k := in.kind(r.Path)
-			if k == KindNone {
-				if c.Guard { // the guard holds it
-					c.Protected = append(c.Protected, r)
-				}
-				continue
-			}
-			if in.linkAbove(r.Path) {
-				// No mount can go through a link; the real place is held.
-				real, err := filepath.EvalSymlinks(r.Path)
-				if err != nil {
-					continue
-				}
-				r.Path, k = real, in.kind(real)
-			}
-			in.pinParents(r.Path, d)
-			c.Protected = append(c.Protected, r)
-			if k == KindLink {
-				// The link cannot be mounted over; what it leads to can.
-				if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != d {
-					twin := r
-					twin.Path = real
-					in.kind(real)
-					c.Protected = append(c.Protected, twin)
-				}
-			}
+		if in.kind(d) == KindDir && in.brief && !reads { // else each protected name is looked at
+			in.list(d, true)
+		}
+	}
+	if !reads {
+		in.linked(c, dirs)
+	}
+	for _, d := range dirs {
+		if !reads {
+			in.names(c, d)
 		}
 		repo, err := gitdir.Discover(d)
 		if err != nil {
@@ -326,6 +305,42 @@ func (in *inspector) protect(c *policy.Config) error {
 		}
 	}
 	return nil
+}
+
+// names keeps the protected names at the root of a writable folder.
+func (in *inspector) names(c *policy.Config, d string) {
+	for _, n := range policy.ProtectedNames() {
+		r := policy.ProtectRule(d+"/"+n.Path, n.What)
+		if slices.Contains(c.Lifted, n.Lift) || policy.InsideAny(r.Path, c.Unprotected) {
+			continue
+		}
+		k := in.kind(r.Path)
+		if k == KindNone {
+			if c.Guard { // the guard holds it
+				c.Protected = append(c.Protected, r)
+			}
+			continue
+		}
+		if in.linkAbove(r.Path) {
+			// No mount can go through a link; the real place is held.
+			real, err := filepath.EvalSymlinks(r.Path)
+			if err != nil {
+				continue
+			}
+			r.Path, k = real, in.kind(real)
+		}
+		in.pinParents(r.Path, d)
+		c.Protected = append(c.Protected, r)
+		if k == KindLink {
+			// The link cannot be mounted over; what it leads to can.
+			if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != d {
+				twin := r
+				twin.Path = real
+				in.kind(real)
+				c.Protected = append(c.Protected, twin)
+			}
+		}
+	}
 }
 
 // pinParents pins the folders between root and path.
@@ -421,18 +436,19 @@ func statKind(mode uint32) Kind {
 	return KindOther
 }
 
-// list reads one folder, once; a folder that cannot be read is not listed.
-func (in *inspector) list(dir string) []Entry {
+// list reads one folder, once; a folder that cannot be read is not listed, nor,
+// with short, one of many names.
+func (in *inspector) list(dir string, short bool) []Entry {
 	if l, ok := in.host.Dirs[dir]; ok {
 		return l
 	}
-	entries, mode, err := readFolder(dir)
+	entries, mode, err := readFolder(dir, short)
 	if err != nil {
 		return nil
 	}
 	l := entries[:0]
 	for _, e := range entries {
-		if e.Kind == KindLink {
+		if e.Kind == KindLink && !in.brief {
 			if e.Link, err = os.Readlink(dir + "/" + e.Name); err != nil {
 				continue
 			}
@@ -448,10 +464,13 @@ func (in *inspector) listTo(home, dir string) {
 	if _, ok := in.host.Dirs[dir]; ok {
 		return
 	}
+	if in.brief && dir != home && dir != home+"/.config" && dir != home+"/.local/share" {
+		return // few of the places lie in it: to look at each is less than to list it
+	}
 	if dir != home {
 		in.listTo(home, policy.Parent(dir))
 	}
 	if in.kind(dir) == KindDir {
-		in.list(dir)
+		in.list(dir, false)
 	}
 }

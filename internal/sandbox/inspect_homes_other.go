@@ -31,7 +31,7 @@ func homesIn(uid int, passwd, all string) []string {
 	left := maxOwners
 	var look func(dir string, deeper bool)
 	look = func(dir string, deeper bool) {
-		entries, _, err := readFolder(dir)
+		entries, _, err := readFolder(dir, false)
 		if err != nil {
 			return
 		}

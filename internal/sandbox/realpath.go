@@ -15,12 +15,13 @@ const maxLinks = 40
 
 // RealPath makes path absolute and resolves its symbolic links, as far as it
 // exists: a link to nothing leads where a file made through it would lie, so
-// that a decision is about that place.
+// that a decision is about that place. As for the kernel, .. leads up from
+// where a link before it leads.
 func RealPath(path string) (string, error) {
 	if path == "" || strings.IndexByte(path, 0) >= 0 {
 		return "", fmt.Errorf("path %q: empty, or holds a NUL byte", path)
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := absolute(path)
 	if err != nil {
 		return "", fmt.Errorf("path %q: %w", path, err)
 	}
@@ -52,6 +53,23 @@ func RealPath(path string) (string, error) {
 		rest = filepath.Join(filepath.Base(dir), rest)
 		dir = filepath.Dir(dir)
 	}
+}
+
+// absolute makes a path absolute and clean, without a .. that its text alone
+// would take away.
+func absolute(path string) (string, error) {
+	if filepath.Separator != '/' || !strings.Contains("/"+path+"/", "/../") {
+		return filepath.Abs(path)
+	}
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		path = dir + "/" + path
+	}
+	real, _, err := Follow(path)
+	return real, err
 }
 
 // Follow resolves an absolute path as far as it exists, and lists the links on

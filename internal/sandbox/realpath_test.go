@@ -27,7 +27,8 @@ func TestRealPath(t *testing.T) {
 	for in, want := range map[string]string{
 		"a/b": "/a/b", "a/b/new/er": "/a/b/new/er", "dir": "/a/b", "dir/new": "/a/b/new", "abs/b": "/a/b", "gone": "/nowhere",
 		"gone/x": "/nowhere/x", "far": "/x/y", "chain": "/nowhere", "chain/x": "/nowhere/x", "up": "/z", "dir/back": "/q",
-		"dirgone": "/a/b/new", "a//b/./new": "/a/b/new", "loop": "", "loop/x": "", "one": "", "": "", "a\x00": "",
+		"dirgone": "/a/b/new", "a//b/./new": "/a/b/new", "dir/..": "/a", "dir/../new": "/a/new", "dir/../../dir/../b/new": "/a/b/new", "abs/b/../../a/..//z": "/z", "gone/../x": "/x", "loop/../x": "",
+		"loop": "", "loop/x": "", "one": "", "": "", "a\x00": "",
 	} {
 		path := root + "/" + in
 		if in == "" {
@@ -43,6 +44,9 @@ func TestRealPath(t *testing.T) {
 		}
 	}
 	t.Chdir(root)
+	if got, err := RealPath("dir/../new"); err != nil || got != root+"/a/new" {
+		t.Errorf("relative, up: %q, %v", got, err)
+	}
 	if got, err := RealPath("dir/new"); err != nil || got != root+"/a/b/new" {
 		t.Errorf("relative: %q, %v", got, err)
 	}

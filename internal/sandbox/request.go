@@ -53,8 +53,9 @@ type Request struct {
 	Install policy.Install
 
 	// Decisions: the policy is asked, and nothing is started. The Host lacks
-	// what only a file system is made from.
-	Decisions bool
+	// what only a file system is made from. Reads: besides, nothing is asked
+	// about writes, and the policy does not know of protected names.
+	Decisions, Reads bool
 }
 
 // Preset opens what a coding agent keeps for itself: its own credentials (the

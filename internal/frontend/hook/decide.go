@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -21,7 +22,12 @@ func (e Event) decide(f Facts) policy.Decision {
 	}
 	for _, p := range e.paths {
 		for _, c := range candidates(p, e.Dir, f.Home) {
-			keep(e.file(c, f))
+			keep(e.file(filepath.Clean(c), f))
+			// Some agents take a .. away with the name before it, for others it leads
+			// up from where a link of that name leads.
+			if up := f.physical(c); up != "" {
+				keep(e.file(up, f))
+			}
 		}
 	}
 	if f.Inside { // the sandbox around the agent decides where it connects
@@ -40,14 +46,27 @@ func (e Event) decide(f Facts) policy.Decision {
 // they know ~.
 func candidates(path, dir, home string) []string {
 	abs := path
-	if !filepath.IsAbs(path) {
-		abs = filepath.Join(dir, path)
+	if !filepath.IsAbs(path) && dir != "" {
+		abs = dir + "/" + path
 	}
 	out := []string{abs}
 	if path == "~" || strings.HasPrefix(path, "~/") {
-		out = append(out, filepath.Join(home, path[1:]))
+		out = append(out, home+path[1:])
 	}
 	return out
+}
+
+// physical is the place of a path with .. in it as the kernel takes it; "" where
+// that is the same, or is not known.
+func (f Facts) physical(path string) string {
+	if f.Walk == nil || !filepath.IsAbs(path) || !strings.Contains(path+"/", "/../") || strings.IndexByte(path, 0) >= 0 {
+		return ""
+	}
+	place, err := f.Walk(path)
+	if err != nil {
+		return "" // a loop: nobody opens that
+	}
+	return place
 }
 
 // file decides on the place that a path leads to. In the open tier the user's
@@ -127,7 +146,7 @@ func searched(real string, p policy.Policy) policy.Decision {
 
 // fetch decides about the host of an address.
 func fetch(text string, p policy.Policy) policy.Decision {
-	u, err := url.Parse(text)
+	u, err := address(text)
 	port := uint64(443)
 	if err == nil {
 		switch {
@@ -147,4 +166,17 @@ func fetch(text string, p policy.Policy) policy.Decision {
 	d := p.Decide(policy.Connect{Host: host, Port: uint16(port)})
 	d.Rule.Text = fmt.Sprintf("%s: %s", host, d.Rule.Text)
 	return d
+}
+
+// address reads a web address of the one form that all readers take alike:
+// browsers leave out white space, take \ for / and need no slashes at all.
+func address(text string) (*url.URL, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
+		return nil, errors.New("not an address in its plain form")
+	}
+	u, err := url.Parse(text)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		err = errors.New("not an http or https address")
+	}
+	return u, err
 }

@@ -22,6 +22,10 @@ import (
 // whole text of a file that is to be written.
 const MaxEvent = 32 << 20
 
+// maxPlaces bounds the files and addresses of one event: an agent goes on where
+// an answer takes too long.
+const maxPlaces = 1000
+
 // Event is what an agent is about to do. Parse makes it.
 type Event struct {
 	// Dir is the agent's working folder, as it says; "" if it does not.
@@ -55,6 +59,9 @@ const (
 // NeedsPolicy reports whether an answer to the event depends on the policy.
 func (e Event) NeedsPolicy() bool { return e.Kind > Shell && e.Kind != Refused }
 
+// Writes reports whether a file may be changed by what the event is about.
+func (e Event) Writes() bool { return e.Kind == Write || e.Kind == Fetch && len(e.paths) > 0 }
+
 var errShape = errors.New("the event has a shape that is not known")
 
 // Parse reads an event. An error means that nobody knows what the agent is
@@ -83,27 +90,27 @@ func Parse(a *Agent, data []byte) (Event, error) {
 	if e.input = object(top[a.input]); e.input == nil {
 		return Event{}, fmt.Errorf("%w: %s of %s is no object", errShape, a.input, e.tool)
 	}
-	return e, e.read(t)
+	if err := e.read(t); err != nil {
+		return e, err
+	}
+	if len(e.paths)+len(e.urls) > maxPlaces {
+		return e, fmt.Errorf("the event names more than %d places", maxPlaces)
+	}
+	return e, nil
 }
 
 // read takes out what the answer is about.
 func (e *Event) read(t tool) error {
 	var found []string
 	for _, f := range t.fields {
-		raw, ok := e.input[f]
-		if !ok || string(raw) == "null" {
-			continue
+		list, err := e.texts(f)
+		if err != nil {
+			return err
 		}
-		var list []string
-		s, ok := text(raw)
-		switch {
-		case ok:
-			list = []string{s}
-		case json.Unmarshal(raw, &list) != nil:
-			return fmt.Errorf("%w: %s of %s is no text", errShape, f, e.tool)
+		if list != nil {
+			found = append(found, list...)
+			e.field = f
 		}
-		found = append(found, list...)
-		e.field = f
 	}
 	switch e.Kind {
 	case Shell:
@@ -112,9 +119,14 @@ func (e *Event) read(t tool) error {
 		}
 		e.command = found[0]
 	case Fetch:
-		if e.urls = addresses(found); len(found) == 0 {
+		said, err := e.texts(t.prose)
+		if err != nil {
+			return err
+		}
+		if len(found)+len(said) == 0 {
 			return fmt.Errorf("%w: %s has no address", errShape, e.tool)
 		}
+		e.urls = append(found, addresses(said)...)
 		if file, ok := text(e.input[t.into]); t.into != "" && ok {
 			e.paths = []string{file}
 		}
@@ -132,21 +144,63 @@ func (e *Event) read(t tool) error {
 		}
 		e.paths = found
 	case Search:
-		if len(found) == 0 {
-			found = []string{"."}
+		return e.search(found, t.globs)
+	}
+	return nil
+}
+
+// texts are those of a field of the input: one, or a list; nil where it is not
+// there.
+func (e *Event) texts(field string) (list []string, err error) {
+	raw, ok := e.input[field]
+	if !ok || string(raw) == "null" {
+		return nil, nil
+	}
+	if s, ok := text(raw); ok {
+		return []string{s}, nil
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, fmt.Errorf("%w: %s of %s is no text", errShape, field, e.tool)
+	}
+	return list, nil
+}
+
+// search takes the folders, and where patterns lead from there.
+func (e *Event) search(folders, globs []string) error {
+	if len(folders) == 0 {
+		folders = []string{"."}
+	}
+	e.paths = folders
+	for _, f := range globs {
+		list, err := e.texts(f)
+		if err != nil {
+			return err
 		}
-		e.paths = found
+		for _, pattern := range list {
+			starts, ok := patternStarts(pattern)
+			if !ok {
+				return fmt.Errorf("%w: %s of %s is no pattern that can be judged", errShape, f, e.tool)
+			}
+			for _, start := range starts {
+				for _, dir := range folders {
+					if !strings.HasPrefix(start, "/") && start != "~" && !strings.HasPrefix(start, "~/") {
+						start = dir + "/" + start
+					}
+					e.paths = append(e.paths, start)
+				}
+			}
+		}
 	}
 	return nil
 }
 
 // text is a JSON string.
 func text(raw json.RawMessage) (string, bool) {
-	var s *string
-	if raw == nil || json.Unmarshal(raw, &s) != nil || s == nil {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil { // RawMessage has no space around it
 		return "", false
 	}
-	return *s, true
+	return s, true
 }
 
 // object is a JSON object, or one written as a string, as older versions of
@@ -162,13 +216,22 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// addresses are the web addresses in texts: the whole of one that is an
-// address, or every address in a sentence.
+// addresses are the web addresses in sentences: each by itself, and with what
+// stands at it, which a reader of another kind may take for a part of it.
 func addresses(texts []string) (out []string) {
+	isAddress := func(w string) bool {
+		lower := strings.ToLower(w)
+		return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+	}
 	for _, s := range texts {
-		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`<>(),", r) }) {
-			if lower := strings.ToLower(w); strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' }) {
+			if w = strings.TrimRight(strings.TrimLeft(w, "\"'`<(["), "\"'`>).,;:!?]"); isAddress(w) {
 				out = append(out, w)
+			}
+			for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("\"'`<>(),", r) }) {
+				if part != w && isAddress(part) {
+					out = append(out, part)
+				}
 			}
 		}
 	}
@@ -203,6 +266,9 @@ type Facts struct {
 	Policy policy.Policy
 	// Real resolves the links of a path as far as it exists.
 	Real func(path string) (string, error)
+	// Walk resolves one as the kernel does, where .. leads up from what a link
+	// leads to.
+	Walk func(path string) (string, error)
 	Home string // what ~ stands for
 	// Inside: the agent itself runs in a sandbox of bawn's, which holds what it
 	// opens. Hidden are the rules for what that shows to the agent's own process

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +52,12 @@ func facts(t testing.TB) Facts {
 				return to, nil
 			}
 			return p, nil
+		},
+		Walk: func(p string) (string, error) {
+			if rest, ok := strings.CutPrefix(p, ws+"/up/.."); ok { // up leads to .config/nvim
+				return home + "/.config" + rest, nil
+			}
+			return filepath.Clean(p), nil
 		},
 	}
 }
@@ -383,4 +390,55 @@ func FuzzClaudeState(f *testing.F) {
 			t.Fatalf("%q names %q", text, got)
 		}
 	})
+}
+
+// What a value means to the agent is judged, in each reading that an agent may
+// have of it.
+func TestF8_FormsOfPathsAndAddresses(t *testing.T) {
+	many := "*** Begin Patch\n" + strings.Repeat("*** Delete File: a\n", maxPlaces+1)
+	for _, c := range []struct {
+		agent, tool string
+		in          obj
+		refused     bool
+	}{
+		{"goose", "developer__read_image", obj{"source": ws + "/up/../gh/hosts.yml"}, true},
+		{"claude", "Read", obj{"file_path": "up/../gh/hosts.yml"}, true},
+		{"claude", "Read", obj{"file_path": "sub/../gh/hosts.yml"}, false},
+		{"claude", "Glob", obj{"pattern": home + "/.ssh/*"}, true},
+		{"claude", "Glob", obj{"pattern": "../../.ssh/*"}, true},
+		{"claude", "Glob", obj{"pattern": "~/.s*h/*"}, true},
+		{"claude", "Glob", obj{"pattern": "*/../../../.ssh/*"}, true},
+		{"claude", "Glob", obj{"pattern": "{src," + home + "/.ssh}/*"}, true},
+		{"claude", "Glob", obj{"pattern": strings.Repeat("{a,b}", 9)}, true},
+		{"claude", "Glob", obj{"pattern": strings.Repeat("*", maxPattern+1)}, true},
+		{"claude", "Glob", obj{"pattern": "*", "path": home}, true},
+		{"claude", "Glob", obj{"pattern": "**/*.{go,mod}"}, false},
+		{"claude", "Glob", obj{"pattern": "[a-z]*/{x,{y,z}}/*.go", "path": ws + "/sub"}, false},
+		{"gemini", "read_many_files", obj{"include": []string{home + "/.s*h/id_rsa"}}, true},
+		{"gemini", "read_many_files", obj{"paths": []string{"src/**/*.ts", "README.md"}}, false},
+		{"opencode", "glob", obj{"pattern": home + "/.aws/**"}, true},
+		{"claude", "WebFetch", obj{"url": "https://github.com/a_(b)"}, false},
+		{"claude", "WebFetch", obj{"url": "http:/127.0.0.1/x"}, true},
+		{"claude", "WebFetch", obj{"url": "http:github.com"}, true},
+		{"claude", "WebFetch", obj{"url": "http:\\\\127.0.0.1\\x"}, true},
+		{"claude", "WebFetch", obj{"url": "http://github.com\t.evil.example/"}, true},
+		{"claude", "WebFetch", obj{"url": "http://github.com\\@127.0.0.1/"}, true},
+		{"claude", "WebFetch", obj{"url": "file:///etc/passwd"}, true},
+		{"claude", "WebFetch", obj{"url": ""}, true},
+		{"gemini", "web_fetch", obj{"prompt": "read (https://github.com/x), now"}, false},
+		{"gemini", "web_fetch", obj{"prompt": "read [it](https://github.com/x)."}, false},
+		{"gemini", "web_fetch", obj{"prompt": "read https://github.com,.evil.example/ now"}, true},
+		{"codex", "apply_patch", obj{"command": many}, true},
+	} {
+		a := Find(c.agent)
+		data := event(t, a, c.tool, c.in)
+		e, err := Parse(a, data)
+		r := Reply{Code: 2}
+		if err == nil {
+			r = Answer(a, e, facts(t))
+		}
+		if refused := r.Code == 2 || r.Stdout != ""; refused != c.refused {
+			t.Errorf("%s %s %.80v: refused %v, %+v %v", c.agent, c.tool, c.in, refused, r, err)
+		}
+	}
 }

@@ -185,13 +185,19 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 	r.Path, r.Seen, r.Alone = path, s.seen.last(path), p.Sandboxed()
 	_, r.Roots = s.o.Limits(p)
 	r.Temp = inside.NewTemp()
+	if r.Op == "edit" && r.Alone {
+		r.Looked = shown(p, path)
+	}
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) {
+			done := s.notes.add(s.o.Folder, path, r.Temp)
 			one, err := s.once(sess, r, false, r.Op+"_file", path)
-			if err == nil {
-				one.tidy = func() { tidy(path, r.Temp) }
+			if err != nil {
+				done(false)
+				return nil, err
 			}
-			return one, err
+			one.tidy = done
+			return one, nil
 		},
 		func(done *run) (*protocol.Result, FileResult, error) {
 			if res := s.ended(done); res.Reason != "" {
@@ -201,14 +207,11 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 			if err != nil {
 				return nil, FileResult{}, err
 			}
-			if a.Linked && r.Looked == nil {
+			if a.Linked {
 				// What is replaced tells what is in the file, and the new one keeps the rest.
 				if rule, ok := otherName(p, a.Version); ok {
 					return s.fileRefused("read", a.Real, rule)
 				}
-				again, same := *req, r
-				again.State, again.Answers, same.Looked = "", nil, &a.Version
-				return s.change(ctx, &again, same)
 			}
 			if a.Failed != "" {
 				for i := range done.denied { // the file's, not its new content's name

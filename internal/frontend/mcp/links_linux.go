@@ -18,8 +18,8 @@ const maxLooked = 20_000
 func otherName(p policy.Policy, v inside.Version) (policy.Rule, bool) {
 	left := maxLooked
 	for _, r := range p.Files().Rules() {
-		if r.Access != policy.Hidden {
-			continue
+		if r.Access != policy.Hidden || policy.Inside(r.Path, "/sys") {
+			continue // the kernel's own has no files of disks, and for root more than are looked at
 		}
 		found := false
 		_ = filepath.WalkDir(r.Path, func(path string, d fs.DirEntry, err error) error {
@@ -43,6 +43,22 @@ func otherName(p policy.Policy, v inside.Version) (policy.Rule, bool) {
 		}
 	}
 	return policy.Rule{}, false
+}
+
+// shown is the state of a file with more than one name of which none is in a
+// hidden place; nil of any other. It is looked at before the call, so that a
+// person is asked once; what counts is whether the file that is opened then is
+// that one, in that state.
+func shown(p policy.Policy, path string) *inside.Version {
+	var s unix.Stat_t
+	if unix.Stat(path, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Nlink < 2 {
+		return nil
+	}
+	v := inside.VersionOf(&s)
+	if _, hidden := otherName(p, v); hidden {
+		return nil
+	}
+	return &v
 }
 
 func is(path string, v inside.Version) bool {

@@ -50,10 +50,10 @@ type run struct {
 	took    time.Duration
 	late    atomic.Bool // it was ended for its time
 	mu      sync.Mutex
-	stdin   *os.File      // nil when there is nothing to type to
-	tidy    func()        // after a tool's process that was ended; nil is nothing to do
-	typing  chan struct{} // holds one while something is typed
-	shown   [2]int64      // what bash_output has shown of each stream
+	stdin   *os.File          // nil when there is nothing to type to
+	tidy    func(failed bool) // after a tool's process; nil is nothing to do
+	typing  chan struct{}     // holds one while something is typed
+	shown   [2]int64          // what bash_output has shown of each stream
 	readers sync.WaitGroup
 }
 
@@ -156,8 +156,8 @@ func (r *run) dropped() {
 		return
 	}
 	r.forget()
-	if r.tidy != nil && r.code != 0 {
-		r.tidy()
+	if r.tidy != nil {
+		r.tidy(r.code != 0)
 	}
 }
 

@@ -68,6 +68,7 @@ type server struct {
 	runs    runs
 	readers readers
 	seen    seen
+	notes   notes
 }
 
 const instructions = `Commands and file tools run in a sandbox (bawn). What it refuses is listed in "denied", with the rule and what would lift it; do not try to get round it, tell the user. "sandbox" says what is allowed, "check" asks about one path, host or command before you try. Long output is kept: bash_output reads on.`
@@ -78,6 +79,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{o: o, readers: readers{room: make(chan struct{}, maxReaders)}}
 	s.asks.elsewhere = o.Elsewhere
 	srv := &protocol.Server{Name: "bawn", Version: o.Version, Instructions: instructions, Tools: s.tools(), Listed: s.warm}
+	tidyNoted(o.Folder)
 	err := srv.Serve(ctx, in, out)
 	if e := s.close(); e != nil && err == nil {
 		err = e
@@ -123,6 +125,7 @@ func (s *server) close() error {
 		return nil
 	}
 	err := s.end()
+	s.notes.close()
 	s.runs.close()
 	return err
 }

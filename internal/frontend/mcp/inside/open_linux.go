@@ -24,9 +24,10 @@ type opened struct {
 
 func (o *opened) close() { unix.Close(o.fd) }
 
-func (o *opened) version() Version { return versionOf(&o.stat) }
+func (o *opened) version() Version { return VersionOf(&o.stat) }
 
-func versionOf(s *unix.Stat_t) Version {
+// VersionOf is the state that a look at a file found.
+func VersionOf(s *unix.Stat_t) Version {
 	return Version{Dev: uint64(s.Dev), Ino: s.Ino, Size: s.Size, Mtime: unix.TimespecToNsec(s.Mtim), Ctime: unix.TimespecToNsec(s.Ctim)}
 }
 

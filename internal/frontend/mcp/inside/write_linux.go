@@ -274,7 +274,7 @@ func (t *target) put(content []byte, mode uint32, named bool) (v Version, err er
 	if err := unix.Fstat(fd, &st); err != nil {
 		return v, err
 	}
-	return versionOf(&st), nil
+	return VersionOf(&st), nil
 }
 
 // link names a file that has no name yet.
@@ -293,7 +293,7 @@ func (t *target) same() error {
 		return nil
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(t.dir, t.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || versionOf(&st) != t.old.version() {
+	if err := unix.Fstatat(t.dir, t.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || VersionOf(&st) != t.old.version() {
 		return fmt.Errorf("%s changed meanwhile; read it again", t.real)
 	}
 	return nil

@@ -31,7 +31,6 @@ func says(t *testing.T, term *vterm.Terminal, key string, want func(text string)
 	t.Helper()
 	pauses(t, term)
 	for range 20 {
-		types(t, term, key)
 		if pressed(t, term, key, want) {
 			return
 		}

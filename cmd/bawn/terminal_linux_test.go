@@ -97,7 +97,6 @@ func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
 	t.Helper()
 	pauses(t, term)
 	for range 20 {
-		types(t, term, key)
 		if pressed(t, term, key, func(text string) bool { return !strings.Contains(text, page) }) {
 			break
 		}

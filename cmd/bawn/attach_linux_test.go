@@ -247,6 +247,45 @@ func TestAttachedTerminal(t *testing.T) {
 	}
 }
 
+// Another user's process gets no answer of a session, even where the socket can be
+// reached: who is at the other end decides, not the modes of files.
+func TestSessionSocketOfAnotherUser(t *testing.T) {
+	b, s := opened(t)
+	if os.Getuid() != 0 {
+		return // it takes two users
+	}
+	dir := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bawn")
+	for path, mode := range map[string]os.FileMode{dir: 0o755, filepath.Join(dir, s.ID()+".sock"): 0o666} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ask = `import socket,struct,sys,os
+s=socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect("/proc/self/fd/3/"+sys.argv[1])
+where=b"w"+sys.argv[2].encode()
+try:
+    s.sendall(struct.pack(">I",len(where))+where)
+    got=s.recv(5)
+except (ConnectionResetError, BrokenPipeError): got=b"" # it has hung up already
+print(os.getuid(), got)`
+	for uid, want := range map[uint32]string{0: "0 b'\\x00\\x00\\x00\\x01k'\n", 65534: "65534 b''\n"} {
+		folder, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("/usr/bin/python3", "-c", ask, s.ID()+".sock", b.Workspace)
+		cmd.Dir, cmd.ExtraFiles = "/", []*os.File{folder}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, err := cmd.CombinedOutput()
+		folder.Close()
+		if err != nil || string(out) != want {
+			t.Errorf("%d: %q, %v, want %q", uid, out, err, want)
+		}
+	}
+}
+
 // The socket is out of reach from inside, and a dead one is taken away.
 func TestSessionSocket(t *testing.T) {
 	b, s := opened(t)

@@ -192,6 +192,34 @@ func TestPageOnATerminal(t *testing.T) {
 	asBefore(t, term, before)
 }
 
+// On a real terminal: a word that is typed at a question answers nothing, a
+// letter alone does.
+func TestLetterOnATerminal(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := withQuestions(t, exampleQuestion(1), exampleQuestion(2))
+	f := newFrame(QuestionsPage, s, testOptions(&clock{noon}))
+	give := withTimes(t, f)
+	end := running(t, context.Background(), term, f)
+	give(noon)
+	waitFor(t, term, "Question 1 of 2")
+	typed(t, term, "at")
+	give(noon.Add(quiet)) // a counts as a key, and t shuts the guard
+	give(noon.Add(quiet))
+	waitFor(t, term, "a counts only alone")
+	typed(t, term, "y")
+	give(noon.Add(2 * quiet))
+	give(noon) // the terminal, of the next question
+	waitFor(t, term, "─ Question ─")
+	if log := s.logged(); log != "answer 1 once" {
+		t.Errorf("%q", log)
+	}
+	typed(t, term, "n")
+	give(noon.Add(quiet))
+	if err := end(); err != nil || s.logged() != "answer 1 once; answer 2 no" {
+		t.Errorf("%v, %q", err, s.logged())
+	}
+}
+
 func TestDialogOnATerminal(t *testing.T) {
 	term := openTerm(t, 60, 20)
 	s := &fake{st: session.State{Tier: policy.Airlock}}

@@ -3,7 +3,9 @@
 package staged
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -60,9 +62,14 @@ func (r *Run) clearWork() {
 	go func() {
 		defer close(r.clearing)
 		defer unix.Close(dir)
-		const mark = lastWork + "/incompat/volatile"
-		_ = unix.Unlinkat(dir, mark+"/dirty", 0)
-		for _, name := range [...]string{mark, lastWork + "/incompat", lastWork} {
+		folders := [...]string{lastWork + "/incompat/volatile", lastWork + "/incompat", lastWork}
+		if os.Geteuid() != 0 { // the kernel makes them for nobody to enter
+			for _, name := range slices.Backward(folders[:]) {
+				_ = unix.Fchmodat(dir, name, 0o700, 0)
+			}
+		}
+		_ = unix.Unlinkat(dir, folders[0]+"/dirty", 0)
+		for _, name := range folders {
 			if err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err != nil && err != unix.ENOENT {
 				_ = removeAll(path + "/" + lastWork)
 				return

@@ -79,3 +79,29 @@ func TestKeepWithFewDescriptors(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 }
+
+// What an overlay left in the spare layer's work folder is gone after the next
+// run, also what a killed run had moved out of the way and not removed.
+func TestSpareWorkIsCleared(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	b.Sh(t, "true").OK(t)
+	work := filepath.Join(b.State, "bawn", "staged", ".spare", "0", "work")
+	for _, left := range []string{"", "/incompat/volatile", "/else/deep"} {
+		if left != "" {
+			if err := os.MkdirAll(work+"/last"+left, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, work+"/last"+left+"/dirty", "")
+		}
+		b.Sh(t, "echo x >f && rm f").OK(t)
+		if got := listing(t, work); got != "work" {
+			t.Errorf("after %q: %s", left, got)
+		}
+	}
+	b.Sh(t, "echo x >f").OK(t)
+	if got := listing(t, filepath.Join(b.State, "bawn", "staged", stagedIDs(t, b)[0], "0", "work")); got != "work" {
+		t.Errorf("a run that staged has %s", got)
+	}
+	keep(t, b).OK(t)
+}

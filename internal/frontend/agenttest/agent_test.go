@@ -261,6 +261,13 @@ func TestHooks(t *testing.T) {
 	if err := os.Symlink(filepath.Join(d.Home, ".ssh/id_rsa"), link); err != nil {
 		t.Fatal(err)
 	}
+	up := filepath.Join(d.Workspace, "up") // the kernel goes up from where it leads
+	if err := os.MkdirAll(filepath.Join(d.Home, ".config/nvim"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(d.Home, ".config/nvim"), up); err != nil {
+		t.Fatal(err)
+	}
 	for _, agent := range hook.Names() {
 		a := hook.Find(agent)
 		env := []string{}
@@ -291,6 +298,7 @@ func TestHooks(t *testing.T) {
 			denied bool
 		}{
 			{hook.Read, "/etc/hosts", false}, {hook.Read, filepath.Join(d.Home, ".ssh/id_rsa"), true}, {hook.Read, link, true},
+			{hook.Read, up + "/../gh/hosts.yml", true}, {hook.Read, up + "/../nvim/init.lua", false},
 			{hook.Write, filepath.Join(d.Workspace, "new"), false}, {hook.Write, filepath.Join(d.Workspace, ".git/hooks/pre-commit"), true},
 			{hook.Write, filepath.Join(d.Home, ".bashrc"), true}, {hook.Write, filepath.Join(d.Workspace, ".claude/settings.json"), true},
 		} {

@@ -42,9 +42,11 @@ func RealPath(path string) (string, error) {
 				if err != nil {
 					return "", fmt.Errorf("path %q: %w", path, err)
 				}
-				text = filepath.Join(up, text)
+				text = up + string(filepath.Separator) + text
 			}
-			dir = filepath.Clean(text)
+			if dir, err = absolute(text); err != nil {
+				return "", fmt.Errorf("path %q: %w", path, err)
+			}
 			continue
 		}
 		if dir == filepath.Dir(dir) {

@@ -18,7 +18,7 @@ func TestRealPath(t *testing.T) {
 	}
 	for name, target := range map[string]string{
 		"dir": "a/b", "abs": root + "/a", "gone": "nowhere", "far": root + "/x/y", "chain": "gone", "up": "a/b/../../z",
-		"a/b/back": "../../q", "dirgone": "dir/new", "loop": "loop", "one": "two", "two": "one",
+		"a/b/back": "../../q", "dirgone": "dir/new", "upgone": "dir/../new", "loop": "loop", "one": "two", "two": "one",
 	} {
 		if err := os.Symlink(target, root+"/"+name); err != nil {
 			t.Fatal(err)
@@ -27,7 +27,7 @@ func TestRealPath(t *testing.T) {
 	for in, want := range map[string]string{
 		"a/b": "/a/b", "a/b/new/er": "/a/b/new/er", "dir": "/a/b", "dir/new": "/a/b/new", "abs/b": "/a/b", "gone": "/nowhere",
 		"gone/x": "/nowhere/x", "far": "/x/y", "chain": "/nowhere", "chain/x": "/nowhere/x", "up": "/z", "dir/back": "/q",
-		"dirgone": "/a/b/new", "a//b/./new": "/a/b/new", "dir/..": "/a", "dir/../new": "/a/new", "dir/../../dir/../b/new": "/a/b/new", "abs/b/../../a/..//z": "/z", "gone/../x": "/x", "loop/../x": "",
+		"dirgone": "/a/b/new", "a//b/./new": "/a/b/new", "dir/..": "/a", "dir/../new": "/a/new", "dir/../../dir/../b/new": "/a/b/new", "abs/b/../../a/..//z": "/z", "gone/../x": "/x", "upgone": "/a/new", "loop/../x": "",
 		"loop": "", "loop/x": "", "one": "", "": "", "a\x00": "",
 	} {
 		path := root + "/" + in

@@ -91,7 +91,7 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 	}
 	facts := hook.Facts{
 		Program: self(), Workspace: s.workspace, Shim: filepath.Join(shims, shimName(a.Name)), Set: set,
-		Real: sandbox.RealPath, Walk: walk, Home: os.Getenv("HOME"),
+		Real: sandbox.RealPath, Home: os.Getenv("HOME"),
 	}
 	if e.NeedsPolicy() {
 		if facts.Policy, err = s.decisions(!e.Writes()); err != nil {
@@ -114,7 +114,7 @@ func answerInside(a *hook.Agent, data []byte, project, shim, set string) hook.Re
 		project = e.Dir
 	}
 	facts := hook.Facts{
-		Program: self(), Shim: shim, Set: set, Real: sandbox.RealPath, Walk: walk, Home: os.Getenv("HOME"), Inside: true,
+		Program: self(), Shim: shim, Set: set, Real: sandbox.RealPath, Home: os.Getenv("HOME"), Inside: true,
 	}
 	if facts.Workspace, err = sandbox.Workspace(project); err != nil {
 		return hook.Closed(firstLine(err))
@@ -127,11 +127,6 @@ func answerInside(a *hook.Agent, data []byte, project, shim, set string) hook.Re
 		}
 	}
 	return hook.Answer(a, e, facts)
-}
-
-func walk(path string) (string, error) {
-	place, _, err := sandbox.Follow(path)
-	return place, err
 }
 
 func firstLine(err error) string {

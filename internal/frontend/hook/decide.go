@@ -59,10 +59,10 @@ func candidates(path, dir, home string) []string {
 // physical is the place of a path with .. in it as the kernel takes it; "" where
 // that is the same, or is not known.
 func (f Facts) physical(path string) string {
-	if f.Walk == nil || !filepath.IsAbs(path) || !strings.Contains(path+"/", "/../") || strings.IndexByte(path, 0) >= 0 {
+	if !filepath.IsAbs(path) || !strings.Contains(path+"/", "/../") || strings.IndexByte(path, 0) >= 0 {
 		return ""
 	}
-	place, err := f.Walk(path)
+	place, err := f.Real(path)
 	if err != nil {
 		return "" // a loop: nobody opens that
 	}

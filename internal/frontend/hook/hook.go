@@ -264,11 +264,9 @@ type Facts struct {
 	Shim, Set string
 	// Policy is what holds, if the event NeedsPolicy.
 	Policy policy.Policy
-	// Real resolves the links of a path as far as it exists.
+	// Real resolves the links of a path as far as it exists, as the kernel does:
+	// .. leads up from what a link leads to.
 	Real func(path string) (string, error)
-	// Walk resolves one as the kernel does, where .. leads up from what a link
-	// leads to.
-	Walk func(path string) (string, error)
 	Home string // what ~ stands for
 	// Inside: the agent itself runs in a sandbox of bawn's, which holds what it
 	// opens. Hidden are the rules for what that shows to the agent's own process

@@ -51,9 +51,6 @@ func facts(t testing.TB) Facts {
 			if to := links[p]; to != "" {
 				return to, nil
 			}
-			return p, nil
-		},
-		Walk: func(p string) (string, error) {
 			if rest, ok := strings.CutPrefix(p, ws+"/up/.."); ok { // up leads to .config/nvim
 				return home + "/.config" + rest, nil
 			}

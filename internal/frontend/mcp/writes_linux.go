@@ -136,7 +136,7 @@ func tidyNotes(file string) {
 		end := strings.LastIndexByte(text, ' ')
 		path, err := strconv.Unquote(text[:max(end, 0)])
 		temp := text[end+1:]
-		if err == nil && filepath.IsAbs(path) && inside.IsTemp(temp) && !strings.Contains(temp, "/") {
+		if err == nil && filepath.IsAbs(path) && inside.IsTempName(temp) {
 			tidy(path, temp)
 		}
 	}

@@ -29,6 +29,9 @@ func IsTemp(path string) bool {
 	return strings.HasPrefix(name, tempStart) && strings.HasSuffix(name, tempEnd)
 }
 
+// IsTempName reports whether a name, and no path, is of that kind.
+func IsTempName(name string) bool { return IsTemp(name) && !strings.Contains(name, "/") }
+
 // target is where a file is to be: a folder that is held open, and a name in it.
 type target struct {
 	dir  int
@@ -145,7 +148,7 @@ func makeParents(dir string, roots []string) error {
 // write replaces a file, or makes it, with what next returns: it gets what is
 // there, of an edit, and whether anything is.
 func write(r Request, next func(old []byte, exists bool) ([]byte, error)) Answer {
-	if !IsTemp(r.Temp) || strings.Contains(r.Temp, "/") {
+	if !IsTempName(r.Temp) {
 		return failed(fmt.Errorf("%q is no name for new content", r.Temp), r.Path)
 	}
 	t, err := aim(r)

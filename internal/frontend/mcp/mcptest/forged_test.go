@@ -5,7 +5,6 @@ package mcptest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,13 +107,7 @@ func TestC5_ForgedAnswers(t *testing.T) {
 	say(asked, yes)
 	r.send(`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"bash","arguments":{"command":"echo served"}}}`)
 	r.answer("last")
-	r.in.Close()
-	if _, err := io.Copy(io.Discard, r.out); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Wait(); err != nil {
-		t.Errorf("the end: %v", err)
-	}
+	r.ends()
 	for i := range 15 {
 		if made(fmt.Sprint("bad", i)) {
 			t.Errorf("bad%d ran after its end", i)

@@ -49,6 +49,18 @@ func (r *raw) send(line string) {
 	}
 }
 
+// ends closes the server's input: it ends well.
+func (r *raw) ends() {
+	r.t.Helper()
+	r.in.Close()
+	if _, err := io.Copy(io.Discard, r.out); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.cmd.Wait(); err != nil {
+		r.t.Errorf("the end: %v", err)
+	}
+}
+
 // answer waits for the answer to a request.
 func (r *raw) answer(id string) map[string]any {
 	r.t.Helper()
@@ -113,13 +125,7 @@ func TestBrokenLines(t *testing.T) {
 	if got := r.answer("last"); !strings.Contains(mustJSON(t, got), "served") {
 		t.Errorf("%v", got)
 	}
-	r.in.Close()
-	if _, err := io.Copy(io.Discard, r.out); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Wait(); err != nil {
-		t.Errorf("the end: %v", err)
-	}
+	r.ends()
 }
 
 // A line without end is let go of, and the next one served.
@@ -133,13 +139,7 @@ func TestLongLine(t *testing.T) {
 	r.send("")
 	r.send(hello)
 	r.answer("hello")
-	r.in.Close()
-	if _, err := io.Copy(io.Discard, r.out); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Wait(); err != nil {
-		t.Errorf("the end: %v", err)
-	}
+	r.ends()
 }
 
 func mustJSON(t *testing.T, v any) string {
@@ -167,11 +167,5 @@ func TestListOfMessages(t *testing.T) {
 	}
 	r.send(`{"jsonrpc":"2.0","id":"last","method":"ping"}`)
 	r.answer("last")
-	r.in.Close()
-	if _, err := io.Copy(io.Discard, r.out); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Wait(); err != nil {
-		t.Errorf("the end: %v", err)
-	}
+	r.ends()
 }

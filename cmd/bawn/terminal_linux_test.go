@@ -95,12 +95,7 @@ func types(t *testing.T, term *vterm.Terminal, keys string) {
 // answers presses a key while the screen shows page, until that is gone: see says.
 func answers(t *testing.T, term *vterm.Terminal, page, key, want string) {
 	t.Helper()
-	pauses(t, term)
-	for range 20 {
-		if pressed(t, term, key, func(text string) bool { return !strings.Contains(text, page) }) {
-			break
-		}
-	}
+	says(t, term, key, func(text string) bool { return !strings.Contains(text, page) })
 	shows(t, term, want)
 }
 

@@ -43,9 +43,15 @@ func (s *spot) last() int { return len(s.elems) - 1 }
 
 // has looks for name in the folder elems[i].
 func (s *spot) has(i int, name string) bool {
-	kind, ok := has(s.dir, strings.Repeat("../", s.last()-i)+name)
-	s.blind = s.blind || ok && kind == 0
+	_, ok := s.kind(i, name)
 	return ok
+}
+
+// kind is the type of name in the folder elems[i], and whether it is there.
+func (s *spot) kind(i int, name string) (kind uint32, ok bool) {
+	kind, ok = has(s.dir, strings.Repeat("../", s.last()-i)+name)
+	s.blind = s.blind || ok && kind == 0
+	return kind, ok
 }
 
 // is says whether elems[i] is called name.
@@ -76,8 +82,7 @@ func (s *spot) plain(dir int, name, want string) bool {
 // hasHEAD says whether elems[i] holds HEAD as git reads it, which was judged
 // when it came. Nobody is asked about a socket, and a folder is none.
 func (s *spot) hasHEAD(i int) bool {
-	kind, ok := has(s.dir, strings.Repeat("../", s.last()-i)+"HEAD")
-	s.blind = s.blind || ok && kind == 0
+	kind, ok := s.kind(i, "HEAD")
 	return ok && (kind == unix.S_IFREG || kind == unix.S_IFLNK)
 }
 

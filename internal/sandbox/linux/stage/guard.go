@@ -47,7 +47,7 @@ func Rules(g sandbox.Guard, mounts []rules.Mount) guard.Rules {
 
 // tellings bound the names that the supervisor is told of in one run, by what
 // became of them: many of one kind must not hide those of another.
-var tellings = map[byte]int{denied: 256, watched: 256, unable: 128}
+var tellings = [...]int{denied: 256, watched: 256, unable: 128}
 
 // What became of a call, as MsgName has it.
 const (
@@ -61,14 +61,14 @@ const (
 type teller struct {
 	mu    sync.Mutex
 	told  map[string]bool
-	count map[byte]int
+	count [len(tellings)]int
 	ended bool
 	queue chan []byte   // nil until there is something to tell
 	sent  chan struct{} // closed when all is sent
 }
 
 func newTellerFor(queue chan []byte) *teller {
-	return &teller{told: map[string]bool{}, count: map[byte]int{}, queue: queue}
+	return &teller{told: map[string]bool{}, queue: queue}
 }
 
 func (t *teller) note(e guard.Event) {

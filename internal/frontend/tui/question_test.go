@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -350,10 +351,7 @@ func TestLongObjectIsFoldedOnce(t *testing.T) {
 		s := withQuestions(t, q, exampleQuestion(2))
 		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
 		v := f.view.(*questionsView)
-		before := map[int]*string{}
-		for w, lines := range v.folded {
-			before[w] = &lines[0]
-		}
+		before := maps.Clone(v.folded)
 		for range 3 {
 			f.keysOf("pgdown", "j", "k")
 			f.Update(secondMsg{})
@@ -363,8 +361,8 @@ func TestLongObjectIsFoldedOnce(t *testing.T) {
 		if len(before) == 0 || len(v.folded) != len(before) {
 			t.Fatalf("%v: %d widths, then %d", size, len(before), len(v.folded))
 		}
-		for w, lines := range v.folded {
-			if &lines[0] != before[w] {
+		for w, one := range v.folded {
+			if one != before[w] {
 				t.Errorf("%v: folded again for %d", size, w)
 			}
 		}

@@ -128,7 +128,7 @@ func (s *Screen) show(c *command, b []byte) {
 		if s.emu == nil {
 			s.scan.out = s.buf
 		} else {
-			s.scan.out = s.scan.out[:0]
+			s.scan.out, s.scan.spans = s.scan.out[:0], s.scan.spans[:0]
 		}
 		n, why := s.scan.scan(b)
 		b = b[n:]
@@ -154,7 +154,7 @@ func (s *Screen) sort(c *command) {
 		}
 		s.scan.out = nil
 	} else {
-		s.feed(s.scan.out)
+		s.feed(s.scan.out, s.scan.spans...)
 		s.buf = append(s.buf, s.scan.host...)
 		s.scan.host = s.scan.host[:0]
 	}
@@ -176,7 +176,7 @@ func (s *Screen) sort(c *command) {
 func (s *Screen) detach(c *command) {
 	s.scan.out = s.buf
 	if s.emu != nil {
-		s.scan.out = nil
+		s.scan.out, s.scan.spans = nil, nil
 	}
 	s.scan.flush()
 	s.sort(c)

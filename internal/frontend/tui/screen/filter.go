@@ -70,6 +70,7 @@ func (s *scanner) escape(c byte) (again bool, why stop) {
 	default:
 		if i := s.seq[1]; len(s.seq) == 3 && (i == '(' || i == ')' || i == '*' || i == '+') {
 			s.modes.charset = s.modes.charset || c != 'B'
+			s.shifted = s.shifted || c != 'B'
 			s.pass(onScreen)
 		}
 	}

@@ -219,7 +219,12 @@ func (a *app) act(action Action) {
 // edit handles a key of the input line.
 func (a *app) edit(e uv.KeyPressEvent) {
 	if a.task != 0 {
-		return // typed before the command had the screen
+		// Typed before the command had the screen, and no input of it: what is
+		// typed later would come to it first.
+		if e.String() == "ctrl+c" {
+			_ = a.s.Stop(a.task)
+		}
+		return
 	}
 	switch k := e.String(); k {
 	case "enter":

@@ -158,6 +158,9 @@ func (s *Screen) sort(c *command) {
 		s.buf = append(s.buf, s.scan.host...)
 		s.scan.host = s.scan.host[:0]
 	}
+	if !s.scan.told {
+		s.report()
+	}
 	if s.scan.slot {
 		s.scan.slot = false
 		s.slot = time.Now().Add(slotTime)
@@ -188,6 +191,8 @@ func (s *Screen) detach(c *command) {
 		s.buf = append(s.buf, "\x1b[m"...)
 	}
 	s.scan.modes = modes{}
+	s.oldTitle()
+	s.report()
 	if s.scan.bottom != 0 || s.scan.top > 1 {
 		s.scan.top, s.scan.bottom = 0, 0
 		s.room()
@@ -198,6 +203,14 @@ func (s *Screen) detach(c *command) {
 	s.ownModes(true)
 	s.dirty = true
 	s.refresh()
+}
+
+// oldTitle brings back the title from before a command.
+func (s *Screen) oldTitle() {
+	if s.scan.titled {
+		s.scan.titled = false
+		s.buf = append(s.buf, tty.OldTitle...)
+	}
 }
 
 // queue holds what is typed until the command reads it.

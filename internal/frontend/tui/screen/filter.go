@@ -253,7 +253,7 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	case "!p":
 		s.softReset()
 	case " q":
-		s.modes.style = nil
+		s.modes.style, s.told = nil, false
 		if arg(0, 0) != 0 {
 			s.modes.style = bytes.Clone(s.seq)
 		}

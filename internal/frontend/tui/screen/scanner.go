@@ -37,7 +37,8 @@ type scanner struct {
 	damaged bool // something may have been drawn over the footer
 	slot    bool // the command used the terminal's saved cursor
 	asked   int  // questions that the terminal answers
-	titled  bool // the title was set
+	titled  bool // the title was set, and the one before is kept
+	told    bool // the watcher knows of that, and of the cursor's shape
 	shifted bool // in composed mode a character set that is not ASCII may be in use
 	reset   bool // ESC c came in composed mode, and is to be done after it
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -75,6 +76,7 @@ func run(ctx context.Context, s Session, tty *os.File, o Options, only []string)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	o.answers = new(atomic.Bool)
 	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx, cancel: cancel, only: only}
 	err = a.run()
 	return a.code, err

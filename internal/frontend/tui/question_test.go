@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,6 +204,23 @@ func TestWhatCountsAsShown(t *testing.T) {
 		if got := s.log() != ""; got != tt.want {
 			t.Errorf("%s: answered %v", name, got)
 		}
+	}
+}
+
+// A terminal that has answered in this session has more time for its answer to a
+// later page: what a command wrote may be on its way to it.
+func TestPatienceWithATerminalThatAnswers(t *testing.T) {
+	o := testOptions(&clock{noon})
+	o.answers = new(atomic.Bool)
+	page := func() *frame { return newFrame(QuestionsPage, withQuestions(t, exampleQuestion(1)), o) }
+	f := page()
+	f.Update(drawnMsg(f.guard.id))
+	if d := f.patience(); d != mute {
+		t.Errorf("%v for a terminal of which nothing is known", d)
+	}
+	f.places(len(places{}))
+	if d := page().patience(); d != answered*mute {
+		t.Errorf("%v for one that answers", d)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // leavesModes is a command that sets modes of the terminal and undoes none.
-const leavesModes = `echo begins; cat in; printf '\033[?1049h\033[?1003h\033[?1006h\033[?2004h\033[?1h\033[?25l\033=\033[>1u\033(0\033[2;5r\033[3;3Hpicture'; stty raw -echo`
+const leavesModes = `echo begins; cat in; printf '\033[?1049h\033[?1003h\033[?1006h\033[?2004h\033[?1h\033[?25l\033=\033[>1u\033(0\033[2;5r\033[3;3H\033[5 q\033]2;mine\033\\picture'; stty raw -echo`
 
 // After each run of bawn watch, and at its end, the terminal is as it was,
 // whatever the command set.
@@ -35,7 +35,7 @@ func TestWatchGivesTheTerminalBack(t *testing.T) {
 // The modes of mouse, keyboard and cursor are undone after a run that a signal
 // ended too; a terminal that knows no sequences, and what is no terminal, gets none.
 func TestWatchUndoesModes(t *testing.T) {
-	undone := map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?1003h": "\x1b[?1003l", "\x1b[?1006h": "\x1b[?1006l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1h": "\x1b[?1l", "\x1b[?25l": "\x1b[?25h", "\x1b=": "\x1b>", "\x1b[>1u": "\x1b[<99u", "\x1b(0": "\x1b(B", "\x1b[2;5r": "\x1b[r"}
+	undone := map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?1003h": "\x1b[?1003l", "\x1b[?1006h": "\x1b[?1006l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1h": "\x1b[?1l", "\x1b[?25l": "\x1b[?25h", "\x1b=": "\x1b>", "\x1b[>1u": "\x1b[<99u", "\x1b(0": "\x1b(B", "\x1b[2;5r": "\x1b[r", "\x1b[5 q": "\x1b[0 q", "\x1b]2;mine": "\x1b[23;0t"}
 	for name, c := range map[string]struct {
 		term, then string
 		undoes     bool
@@ -60,6 +60,9 @@ func TestWatchUndoesModes(t *testing.T) {
 				if got := strings.LastIndex(text, undo) > strings.LastIndex(text, set); !strings.Contains(text, set) || got != c.undoes {
 					t.Errorf("%q is undone: %v", set, got)
 				}
+			}
+			if kept, set := strings.Index(text, "\x1b[22;0t"), strings.Index(text, "\x1b]2;mine"); (kept >= 0 && kept < set) != c.undoes {
+				t.Errorf("the title from before is kept: %d, %d", kept, set)
 			}
 			s.Send(t, "\x03")
 			s.Code(t)

@@ -84,7 +84,7 @@ func (q *questions) take(ctx context.Context, one *question, answer approval.Ans
 	case answer.Scope == approval.No && ctx.Err() == context.DeadlineExceeded:
 		d = unasked(one.asked, "nobody answered")
 		if !offer {
-			line = q.silence("nobody answered a question: nothing more is asked in this " + q.lasting)
+			line = q.silence("nobody answered a question: nothing more is asked " + q.until)
 		}
 	case answer.Scope == approval.No:
 		d = unasked(one.asked, answer.Reason)
@@ -107,7 +107,7 @@ func (q *questions) no() (line string) {
 	if q.inRow++; q.inRow != maxNo {
 		return ""
 	}
-	return q.silence(fmt.Sprintf("%d questions in a row were answered with no: nothing more is asked in this %s", maxNo, q.lasting))
+	return q.silence(fmt.Sprintf("%d questions in a row were answered with no: nothing more is asked %s", maxNo, q.until))
 }
 
 // silence denies, from now on, what would be asked. The caller holds mu.
@@ -171,7 +171,6 @@ func (q *questions) drop(id int, why string) {
 // denyAll says no to all that is open, which is one answer.
 func (q *questions) denyAll() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	for _, one := range q.list() {
 		d := q.answered(approval.No, "it")
 		if one.kind == AboutHost {
@@ -181,7 +180,11 @@ func (q *questions) denyAll() {
 		one.answer = approval.Answer{Given: true, Reason: "the answer was no"}
 		q.finish(one, d)
 	}
-	_ = q.no()
+	line := q.no()
+	q.mu.Unlock()
+	if line != "" && q.note != nil {
+		q.note(line)
+	}
 }
 
 // allow and deny add a rule that a person gave without being asked.

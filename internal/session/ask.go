@@ -43,8 +43,8 @@ type questions struct {
 	// error says why that cannot be now.
 	hold func(context.Context) (func(), error)
 	note func(line string)
-	// lasting is how far an answer and a silence reach: run or session.
-	lasting string
+	// lasting is how far an answer reaches: run or session; until how far a silence.
+	lasting, until string
 	// changed is told that the open questions are others, and late that a host
 	// was allowed for which nobody waits any more. A question ends with the last
 	// that waits if gone says so of its command; without it every one does.
@@ -109,14 +109,14 @@ func newQuestions(a approval.Asker, save func(string) error, hold func(context.C
 	if a == nil {
 		return nil
 	}
-	q := &questions{asker: a, save: save, hold: hold, note: note, lasting: "run"}
+	q := &questions{asker: a, save: save, hold: hold, note: note, lasting: "run", until: "in this run"}
 	q.init(1)
 	return q
 }
 
 // newDesk makes the questions of a session.
 func newDesk(save func(string) error, note func(string), changed func(), late func(*question), gone func(task int) bool) *questions {
-	q := &questions{save: save, note: note, changed: changed, late: late, gone: gone, lasting: "session"}
+	q := &questions{save: save, note: note, changed: changed, late: late, gone: gone, lasting: "session", until: "in this session until a command is typed in it"}
 	q.init(maxQuestions)
 	return q
 }

@@ -63,6 +63,7 @@ type network struct {
 	serving sync.WaitGroup
 	closing atomic.Bool
 
+	looks    looks
 	mu       sync.RWMutex // held while a process is looked through
 	members  []member
 	starting sync.RWMutex // read by commands that start and have not entered
@@ -122,6 +123,7 @@ func (n *network) entered() {
 }
 
 func (n *network) look(peer netip.AddrPort) source {
+	defer n.looks.begin()()
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, m := range n.members {

@@ -5,6 +5,9 @@ package session
 import (
 	"errors"
 	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"bawn/internal/egress"
@@ -19,6 +22,46 @@ type owned struct {
 }
 
 func (p *owned) Owner(netip.AddrPort) (int, string) { p.asked++; return 42, "curl\n\x1b" }
+
+// busy is a sandbox that notes how many look through its processes at once.
+type busy struct {
+	sandbox.Process
+	now, most, done atomic.Int32
+}
+
+func (p *busy) Owner(netip.AddrPort) (int, string) {
+	defer p.done.Add(1)
+	now := p.now.Add(1)
+	defer p.now.Add(-1)
+	for {
+		most := p.most.Load()
+		if now <= most || p.most.CompareAndSwap(most, now) {
+			break
+		}
+	}
+	for range 1000 {
+		runtime.Gosched()
+	}
+	return 42, "curl"
+}
+
+// Of a flood of connections few are looked for at a time, and all are found.
+func TestLooksOfAFlood(t *testing.T) {
+	p, n := &busy{}, &network{e: &Egress{}}
+	n.enter(p, source{task: 5})
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			if s := n.find(netip.MustParseAddrPort("127.0.0.1:4000")); s.pid != 42 || s.task != 5 {
+				t.Errorf("found %+v", s)
+			}
+		})
+	}
+	all.Wait()
+	if most, done := p.most.Load(), p.done.Load(); most > maxLooks || done != 200 {
+		t.Errorf("%d at once, %d in all", most, done)
+	}
+}
 
 func host(t *testing.T, name string) policy.Host {
 	t.Helper()

@@ -90,7 +90,10 @@ func TestN7_QuestionsOfASession(t *testing.T) {
 // the person does something; saying no to all is one no.
 func TestN7_SilenceOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, testSetup(t, &stub{}))
+		setup := testSetup(t, &stub{})
+		var told []string
+		setup.Notice = func(line string) { told = append(told, line) }
+		s := open(t, setup)
 		_, ask := asks(t, s)
 		for i := range 12 {
 			ask(t.Context(), fmt.Sprintf("all%d.test:1", i))
@@ -113,7 +116,7 @@ func TestN7_SilenceOfASession(t *testing.T) {
 		if d := <-late; d.Verdict != policy.Deny || !strings.Contains(d.Rule.Text, "nobody answered") {
 			t.Errorf("%+v", d)
 		}
-		if d := <-ask(t.Context(), "later.test:1"); d.Verdict != policy.Deny || !strings.Contains(d.Rule.Text, "nothing more is asked in this session") {
+		if d := <-ask(t.Context(), "later.test:1"); d.Verdict != policy.Deny || !strings.Contains(d.Rule.Text, "nothing more is asked in this session until a command is typed in it") {
 			t.Errorf("%+v", d)
 		}
 		if err := s.AllowHost("later.test", approval.Session); err != nil {
@@ -136,6 +139,15 @@ func TestN7_SilenceOfASession(t *testing.T) {
 		synctest.Wait()
 		if n := len(s.State().Questions); n != 1 {
 			t.Errorf("%d questions after somebody came back", n)
+		}
+		told = nil
+		for i := range maxNo {
+			ask(t.Context(), fmt.Sprintf("all%d.test:2", i))
+			synctest.Wait()
+			s.DenyAll()
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "10 questions in a row") {
+			t.Errorf("after no to all ten times: %q", told)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -75,6 +76,7 @@ func run(ctx context.Context, s Session, tty *os.File, o Options, only []string)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	o.answers = new(atomic.Bool)
 	a := &app{s: s, o: o, tty: tty, todo: make(chan func(), 64), ctx: ctx, cancel: cancel, only: only}
 	err = a.run()
 	return a.code, err
@@ -219,7 +221,12 @@ func (a *app) act(action Action) {
 // edit handles a key of the input line.
 func (a *app) edit(e uv.KeyPressEvent) {
 	if a.task != 0 {
-		return // typed before the command had the screen
+		// Typed before the command had the screen, and no input of it: what is
+		// typed later would come to it first.
+		if e.String() == "ctrl+c" {
+			_ = a.s.Stop(a.task)
+		}
+		return
 	}
 	switch k := e.String(); k {
 	case "enter":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,6 +164,45 @@ func TestAppRunsCommands(t *testing.T) {
 	}
 	asBefore(t, term, before)
 	waitUntil(t, term, "no footer", func(s string) bool { return !strings.Contains(s, " guarded ") && strings.Contains(s, "> echo one") })
+}
+
+// slowFake has commands that do not come to their terminal.
+type slowFake struct{ *runningFake }
+
+func (f slowFake) Start(c session.Start) (id int, err error) {
+	f.change(func() {
+		id = len(f.st.Tasks) + 1
+		f.st.Tasks = append(f.st.Tasks, session.Task{ID: id, Kind: c.Kind, Command: c.Text, Started: noon})
+	})
+	return id, nil
+}
+
+func (f slowFake) Stop(id int) error {
+	f.change(func() { f.st.Tasks[id-1].Ended, f.st.Tasks[id-1].Code = noon, 125 })
+	return f.fake.Stop(id)
+}
+
+// What is typed while a command starts is nobody's, and no part of the next
+// line; Ctrl+C stops the command.
+func TestAppKeysWhileACommandStarts(t *testing.T) {
+	term := openTerm(t, 80, 24)
+	s := slowFake{newRunning(t)}
+	end := onTerminal(t, term, s, testOptions(&clock{noon}))
+	prompt := func(text string) bool { return strings.Contains(text, "\n>\n") }
+	waitUntil(t, term, "the input line", prompt)
+	typed(t, term, "slow\r")
+	waitUntil(t, term, "no input line", func(text string) bool { return strings.Contains(text, "> slow") && !prompt(text) })
+	typed(t, term, "date\r\x03")
+	waitUntil(t, term, "an empty input line", func(text string) bool { return prompt(text) && strings.Contains(last(text), "exit 125") })
+	s.mu.Lock()
+	if n := len(s.st.Tasks); n != 1 || !slices.Contains(s.did, "stop 1") {
+		t.Errorf("%d commands, %q", n, s.did)
+	}
+	s.mu.Unlock()
+	typed(t, term, "/quit\r")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
 }
 
 // While a command has the screen, keys are its own but Alt+S and what follows

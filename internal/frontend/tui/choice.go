@@ -156,7 +156,7 @@ func (d *dialog) lines(w, h int, keys []hint) []string {
 
 func (d *dialog) text(notes []string, w int) (out []string) {
 	if d.object != "" {
-		out = d.look.object(d.object, w)
+		out = d.look.foldedObject(d.look.safeLines(d.object), w).all()
 	}
 	for _, s := range notes {
 		out = append(out, wrap(s, w)...)

@@ -19,8 +19,8 @@ func (v *questionsView) small(w, h int) form {
 		return form{}
 	}
 	f := v.smallWith(w, h, v.answerList(w), false)
-	if words := v.answerWords(w); f.page < len(f.must) {
-		if g := v.smallWith(w, h, words, true); f.page < 6 || g.page >= len(g.must) {
+	if words := v.answerWords(w); f.page < f.must.len() {
+		if g := v.smallWith(w, h, words, true); f.page < 6 || g.page >= g.must.len() {
 			f = g
 		}
 	}
@@ -38,13 +38,13 @@ func (v *questionsView) smallWith(w, h int, answers []string, explain bool) form
 	if f.page < 1 {
 		return f
 	}
-	text := slices.Concat(must, more)
-	f.last = max(0, len(text)-f.page)
+	text := passage{must.before, must.object, slices.Concat(must.after, more)}
+	f.last = max(0, text.len()-f.page)
 	f.all = f.last == 0
-	if f.scroll = min(v.scroll, f.last); !slices.Equal(must, v.must) {
+	if f.scroll = min(v.scroll, f.last); !must.equal(v.must) {
 		f.scroll = 0
 	}
-	for _, s := range text[f.scroll:min(len(text), f.scroll+f.page)] {
+	for _, s := range text.lines(f.scroll, f.scroll+f.page) {
 		f.lines = append(f.lines, " "+s)
 	}
 	if blank := h - len(answers) - len(f.lines); blank > 0 {
@@ -56,17 +56,16 @@ func (v *questionsView) smallWith(w, h int, answers []string, explain bool) form
 
 // text is what the compact form tells, in lines of w cells: what must be read
 // before a yes, and the rest.
-func (v *questionsView) text(w int, explain bool) (must, more []string) {
+func (v *questionsView) text(w int, explain bool) (must passage, more []string) {
 	l, q := v.o.Look, v.open[0]
 	title := q.Prompt.Brief
 	if title == "" {
 		title = q.Prompt.Title
 	}
 	for _, s := range wrap(l.safe(title), w) {
-		must = append(must, l.as(strong, s))
+		must.before = append(must.before, l.as(strong, s))
 	}
-	must = append(must, v.object(w)...)
-	must = append(must, v.warnings(q, w)...)
+	must.object, must.after = v.object(w), v.warnings(q, w)
 	const column = 6
 	lines := func(out []string, name, text string) []string {
 		if text == "" {
@@ -78,12 +77,12 @@ func (v *questionsView) text(w int, explain bool) (must, more []string) {
 		}
 		return out
 	}
-	must = lines(must, "who", l.cut(l.safe(beginning(q.Command)), max(w-column, 8)))
-	must = lines(must, "why", l.safe(reason(q)))
+	must.after = lines(must.after, "who", l.cut(l.safe(beginning(q.Command)), max(w-column, 8)))
+	must.after = lines(must.after, "why", l.safe(reason(q)))
 	if explain {
 		for _, c := range v.choices.all {
 			if c.yes() {
-				must = lines(must, c.key, v.briefly(c))
+				must.after = lines(must.after, c.key, v.briefly(c))
 			}
 		}
 	}
@@ -139,7 +138,7 @@ func (v *questionsView) answerWords(w int) (out []string) {
 }
 
 // unread reports whether there is more to be read before a yes.
-func (v *questionsView) unread() bool { return v.compact && v.read < len(v.must) }
+func (v *questionsView) unread() bool { return v.compact && v.read < v.must.len() }
 
 // reads notes what of the text is on the screen now. Once that was all, the
 // guard begins anew: a yes from before does not count.

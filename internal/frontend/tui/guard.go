@@ -23,8 +23,10 @@ const (
 	// and the terminal is asked: two frames.
 	drawing = 70 * time.Millisecond
 	// mute is how long a terminal has for its answer; one that gives none is
-	// taken to have shown the question.
-	mute = 2 * time.Second
+	// taken to have shown the question. One that has given some in this session
+	// has longer: much that a command wrote may be on its way to it.
+	mute     = 2 * time.Second
+	answered = 10
 )
 
 // places are those at which the terminal is asked where its cursor is. They are
@@ -75,7 +77,7 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 	case drawnMsg:
 		if int(msg) == g.id {
 			late := muteMsg(msg)
-			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
+			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.patience(), func(time.Time) tea.Msg { return late }))
 		}
 	case tea.CursorPositionMsg:
 		copy(g.got[:], g.got[1:])
@@ -84,6 +86,9 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 			break
 		}
 		g.heard = true
+		if f.o.answers != nil {
+			f.o.answers.Store(true)
+		}
 		f.seen(true)
 		if f.letter.asked {
 			f.letterCounts()
@@ -94,6 +99,14 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 		return f.letterOver(msg)
 	}
 	return nil
+}
+
+// patience is how long the terminal has for its answers.
+func (f *frame) patience() time.Duration {
+	if f.o.answers != nil && f.o.answers.Load() {
+		return answered * f.mute
+	}
+	return f.mute
 }
 
 // askPlaces draws the places, none in the first row, where an answer looks like

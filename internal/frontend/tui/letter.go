@@ -96,7 +96,7 @@ func (f *frame) letterOver(msg tea.Msg) tea.Cmd {
 		case f.guard.heard:
 			f.letter.asked = true
 			late := letterMuteMsg(msg)
-			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
+			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.patience(), func(time.Time) tea.Msg { return late }))
 		default:
 			f.letterCounts()
 		}

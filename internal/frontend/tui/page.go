@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -52,6 +53,8 @@ type Options struct {
 	Now   func() time.Time // nil is time.Now
 	// Notices are lines to show among the output.
 	Notices <-chan string
+
+	answers *atomic.Bool // the terminal has answered a guard; nil is that of one page
 }
 
 // Show runs a page on a terminal until it is left; the commands' output must

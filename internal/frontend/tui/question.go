@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"bawn/internal/approval"
 	"bawn/internal/session"
@@ -22,15 +23,16 @@ type questionsView struct {
 	open    []session.Question
 	prompt  approval.Prompt // of the first one, as it was first shown
 	choices choices
-	folded  map[int][]string // the lines of what it is about, by their width
-	hides   bool             // that holds characters that do not show
-	scroll  int              // of the object, or of the compact form
-	last    int              // the largest scroll
-	page    int              // lines of it that show
+	safe    string          // what it is about, see safeLines
+	folded  map[int]*folded // that, by its width
+	hides   bool            // it holds characters that do not show
+	scroll  int             // of the object, or of the compact form
+	last    int             // the largest scroll
+	page    int             // lines of it that show
 	compact bool
-	must    []string // of the compact form: what is to be read before a yes
-	read    int      // lines of it that have been on the screen
-	crowded bool     // there is no room: nothing can be said but no
+	must    passage // of the compact form: what is to be read before a yes
+	read    int     // lines of it that have been on the screen
+	crowded bool    // there is no room: nothing can be said but no
 }
 
 func (v *questionsView) title() string {
@@ -59,8 +61,9 @@ func (v *questionsView) refresh() {
 	}
 	if v.id() != before {
 		v.arm()
-		v.scroll, v.read, v.must, v.choices, v.prompt = 0, 0, nil, choices{}, v.open[0].Prompt
-		v.folded, v.hides = map[int][]string{}, escaped(v.prompt.Object)
+		v.scroll, v.read, v.must, v.choices, v.prompt = 0, 0, passage{}, choices{}, v.open[0].Prompt
+		v.safe = v.o.Look.safeLines(v.prompt.Object)
+		v.folded, v.hides = map[int]*folded{}, escaped(v.prompt.Object)
 	}
 	v.open[0].Prompt = v.prompt // what was shown is what is answered
 	marked := v.choices.marked()
@@ -166,7 +169,7 @@ func (v *questionsView) lines(w, h int) []string {
 		return nil
 	}
 	best := v.box(w, h)
-	if best.lines == nil || !best.all && len(v.object(w-2)) < h {
+	if best.lines == nil || !best.all && v.object(w-2).n < h {
 		if small := v.small(w, h); small.all || best.lines == nil {
 			best = small
 		}
@@ -178,7 +181,7 @@ func (v *questionsView) lines(w, h int) []string {
 	}
 	v.scroll, v.last, v.page = best.scroll, best.last, best.page
 	if v.compact {
-		if !slices.Equal(best.must, v.must) {
+		if !best.must.equal(v.must) {
 			v.must, v.read = best.must, 0
 		}
 		v.reads()
@@ -191,7 +194,7 @@ type form struct {
 	lines              []string // nil if there is no room for it
 	all                bool     // nothing is left out, and nothing to scroll
 	small              bool     // it is the compact one
-	must               []string // of the compact one: what is to be read before a yes
+	must               passage  // of the compact one: what is to be read before a yes
 	scroll, last, page int
 }
 
@@ -208,15 +211,16 @@ func (v *questionsView) box(w, h int) form {
 	answers := append([]string{""}, v.choices.lines(l, in)...)
 	object := v.object(in)
 	room := h - 2 - len(head) - len(warnings) - len(answers)
-	if w < minQuestion || room < min(len(facts), 3)+min(len(object), 3) {
+	if w < minQuestion || room < min(len(facts), 3)+min(object.n, 3) {
 		return form{}
 	}
-	f := form{all: room >= len(facts)+len(object)}
-	facts = facts[:max(0, min(len(facts), max(3, room-min(len(object), 8))))]
+	f := form{all: room >= len(facts)+object.n}
+	facts = facts[:max(0, min(len(facts), max(3, room-min(object.n, 8))))]
 	room -= len(facts)
 	f.page = max(1, room-2)
-	object, f.scroll, f.last = l.window(object, room, v.scroll)
-	body := slices.Concat(head, object, warnings, facts, answers)
+	var about []string
+	about, f.scroll, f.last = l.window(object, room, v.scroll)
+	body := slices.Concat(head, about, warnings, facts, answers)
 	heading := "Question"
 	if n := len(v.open); n > 1 {
 		heading = fmt.Sprintf("Question 1 of %d", n)
@@ -225,52 +229,35 @@ func (v *questionsView) box(w, h int) form {
 	return f
 }
 
-// object is what the question is about. It is drawn once for each width: it may
+// object is what the question is about. It is folded once for each width: it may
 // be long, and whoever asks must not keep the answer from coming.
-func (v *questionsView) object(w int) []string {
-	lines, ok := v.folded[w]
+func (v *questionsView) object(w int) *folded {
+	f, ok := v.folded[w]
 	if !ok {
 		if len(v.folded) > 2 { // of sizes from before
 			clear(v.folded)
 		}
-		lines = v.o.Look.object(v.prompt.Object, w)
-		v.folded[w] = lines
+		f = v.o.Look.foldedObject(v.safe, w)
+		v.folded[w] = f
 	}
-	return lines
-}
-
-// object shows what a question is about, whole, behind a rule that no text of
-// it can draw. Lines of the text are lines here.
-func (l Look) object(text string, w int) []string {
-	var out []string
-	mark := l.as(careful, l.glyph("┃", "|")) + " "
-	on, off, _ := strings.Cut(l.as(strong, "x"), "x") // once: there may be a million lines
-	for s := range strings.SplitSeq(text, "\n") {
-		for _, part := range fold(l.safe(s), w-2) {
-			if part != "" {
-				part = on + part + off
-			}
-			out = append(out, mark+part)
-		}
-	}
-	return out
+	return f
 }
 
 // window shows n lines of a long object, from scroll on, and always its end.
 // last is the largest scroll.
-func (l Look) window(lines []string, n, scroll int) (shown []string, at, last int) {
-	if len(lines) <= n {
-		return lines, 0, 0
+func (l Look) window(f *folded, n, scroll int) (shown []string, at, last int) {
+	if f.n <= n {
+		return f.all(), 0, 0
 	}
-	last = len(lines) - n
+	last = f.n - n
 	at = min(max(scroll, 0), last)
-	shown = append(shown, lines[at:at+n-2]...)
+	shown = f.lines(at, at+n-2)
 	if rest := last - at; rest > 0 {
 		shown = append(shown, l.as(faint, fmt.Sprintf("%s %d more lines, then the end:", l.glyph("⋮", ":"), rest+1)))
 	} else {
-		shown = append(shown, lines[len(lines)-2])
+		shown = append(shown, f.lines(f.n-2, f.n-1)...)
 	}
-	return append(shown, lines[len(lines)-1]), at, last
+	return append(shown, f.lines(f.n-1, f.n)...), at, last
 }
 
 // warnings are what must be known before answering.
@@ -287,7 +274,7 @@ func (v *questionsView) warnings(q session.Question, w int) []string {
 		}
 		// Where a line goes on it is set in: a name with blanks in it draws no
 		// line that looks like another.
-		for i, s := range wrap(v.o.Look.safe(n), w-2) {
+		for i, s := range wrap(v.o.Look.safe(ends(n)), w-2) {
 			if i > 0 {
 				s = "  " + s
 			}
@@ -298,8 +285,7 @@ func (v *questionsView) warnings(q session.Question, w int) []string {
 }
 
 func escaped(object string) bool {
-	text := strings.ReplaceAll(object, "\n", " ")
-	return (Look{}).safe(text) != text
+	return strings.ContainsFunc(object, (Look{}).oddInLine) || !utf8.ValidString(object)
 }
 
 // facts are who asks and why, a line each, the most telling first.
@@ -328,7 +314,17 @@ func reason(q session.Question) string {
 	if slices.Contains(q.Prompt.Notes, q.Prompt.Rule.Text) {
 		return ""
 	}
-	return q.Prompt.Rule.Text
+	return ends(q.Prompt.Rule.Text)
+}
+
+// ends are the two ends of a note that names something of any length: a path, or
+// the word of a command, which is shown whole where the command is.
+func ends(s string) string {
+	const each = 1 << 10
+	if len(s) <= 2*each {
+		return s
+	}
+	return fmt.Sprintf("%s ... %d bytes more ... %s", s[:each], len(s)-2*each, s[len(s)-each:])
 }
 
 // beginning is as much of a text as a line can show.

@@ -2,8 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +207,23 @@ func TestWhatCountsAsShown(t *testing.T) {
 	}
 }
 
+// A terminal that has answered in this session has more time for its answer to a
+// later page: what a command wrote may be on its way to it.
+func TestPatienceWithATerminalThatAnswers(t *testing.T) {
+	o := testOptions(&clock{noon})
+	o.answers = new(atomic.Bool)
+	page := func() *frame { return newFrame(QuestionsPage, withQuestions(t, exampleQuestion(1)), o) }
+	f := page()
+	f.Update(drawnMsg(f.guard.id))
+	if d := f.patience(); d != mute {
+		t.Errorf("%v for a terminal of which nothing is known", d)
+	}
+	f.places(len(places{}))
+	if d := page().patience(); d != answered*mute {
+		t.Errorf("%v for one that answers", d)
+	}
+}
+
 // The question that came in place of another begins anew, and a countdown
 // drawn meanwhile does not make it count earlier or later.
 func TestAnotherQuestionInItsPlace(t *testing.T) {
@@ -350,10 +369,7 @@ func TestLongObjectIsFoldedOnce(t *testing.T) {
 		s := withQuestions(t, q, exampleQuestion(2))
 		f := pageOf(t, QuestionsPage, s, &clock{noon}, Look{}, size[0], size[1])
 		v := f.view.(*questionsView)
-		before := map[int]*string{}
-		for w, lines := range v.folded {
-			before[w] = &lines[0]
-		}
+		before := maps.Clone(v.folded)
 		for range 3 {
 			f.keysOf("pgdown", "j", "k")
 			f.Update(secondMsg{})
@@ -363,8 +379,8 @@ func TestLongObjectIsFoldedOnce(t *testing.T) {
 		if len(before) == 0 || len(v.folded) != len(before) {
 			t.Fatalf("%v: %d widths, then %d", size, len(before), len(v.folded))
 		}
-		for w, lines := range v.folded {
-			if &lines[0] != before[w] {
+		for w, one := range v.folded {
+			if one != before[w] {
 				t.Errorf("%v: folded again for %d", size, w)
 			}
 		}

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -48,27 +47,47 @@ var joining = &unicode.RangeTable{
 
 // safe is text as a terminal shows it and does nothing else: what would act on
 // one, hide, or change what stands around it is written as an escape.
-func (l Look) safe(s string) string {
-	if !strings.ContainsFunc(s, l.odd) && utf8.ValidString(s) {
+func (l Look) safe(s string) string { return l.escape(s, l.odd) }
+
+// safeLines is safe for a text of lines, which stay.
+func (l Look) safeLines(s string) string { return l.escape(s, l.oddInLine) }
+
+func (l Look) oddInLine(r rune) bool { return r != '\n' && l.odd(r) }
+
+// escape writes the characters that are odd as escapes, and bytes that are none.
+// The text may be megabytes of them.
+func (l Look) escape(s string, odd func(rune) bool) string {
+	if !strings.ContainsFunc(s, odd) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
+	b.Grow(len(s) + len(s)/4)
+	var one [12]byte
 	for i, r := range s {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !l.odd(r):
+			b.Write(appendHex(one[:0], 'x', uint32(s[i]), 2))
+		case !odd(r):
 			b.WriteRune(r)
 		case r < 0x20 || r == 0x7f:
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
+			q := strconv.AppendQuoteRune(one[:0], r)
+			b.Write(q[1 : len(q)-1])
 		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
+			b.Write(appendHex(one[:0], 'U', uint32(r), 8))
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b.Write(appendHex(one[:0], 'u', uint32(r), 4))
 		}
 	}
 	return b.String()
+}
+
+// appendHex writes v as a Go string does, with this many digits.
+func appendHex(b []byte, kind byte, v uint32, digits int) []byte {
+	b = append(b, '\\', kind)
+	for i := 4 * (digits - 1); i >= 0; i -= 4 {
+		b = append(b, "0123456789abcdef"[v>>i&15])
+	}
+	return b
 }
 
 // odd reports whether a character is shown as an escape.
@@ -119,25 +138,6 @@ func (l Look) more(w int) string {
 func (l Look) fill(s string, w int) string {
 	s = l.cut(s, w)
 	return s + strings.Repeat(" ", max(0, w-width(s)))
-}
-
-// fold breaks a safe text, which may be megabytes, into lines of at most w cells,
-// wherever they end: nothing of it is left out.
-func fold(s string, w int) (out []string) {
-	w = max(w, 2)
-	from, cells := 0, 0
-	for i, r := range s {
-		n := 1
-		if r >= utf8.RuneSelf {
-			n = width(string(r))
-		}
-		if cells+n > w {
-			out = append(out, s[from:i])
-			from, cells = i, 0
-		}
-		cells += n
-	}
-	return append(out, s[from:])
 }
 
 // wrap breaks a text between words, and where a word is too long within it.

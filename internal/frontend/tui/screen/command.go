@@ -128,7 +128,7 @@ func (s *Screen) show(c *command, b []byte) {
 		if s.emu == nil {
 			s.scan.out = s.buf
 		} else {
-			s.scan.out = s.scan.out[:0]
+			s.scan.out, s.scan.spans = s.scan.out[:0], s.scan.spans[:0]
 		}
 		n, why := s.scan.scan(b)
 		b = b[n:]
@@ -154,9 +154,12 @@ func (s *Screen) sort(c *command) {
 		}
 		s.scan.out = nil
 	} else {
-		s.feed(s.scan.out)
+		s.feed(s.scan.out, s.scan.spans...)
 		s.buf = append(s.buf, s.scan.host...)
 		s.scan.host = s.scan.host[:0]
+	}
+	if !s.scan.told {
+		s.report()
 	}
 	if s.scan.slot {
 		s.scan.slot = false
@@ -176,7 +179,7 @@ func (s *Screen) sort(c *command) {
 func (s *Screen) detach(c *command) {
 	s.scan.out = s.buf
 	if s.emu != nil {
-		s.scan.out = nil
+		s.scan.out, s.scan.spans = nil, nil
 	}
 	s.scan.flush()
 	s.sort(c)
@@ -188,6 +191,8 @@ func (s *Screen) detach(c *command) {
 		s.buf = append(s.buf, "\x1b[m"...)
 	}
 	s.scan.modes = modes{}
+	s.oldTitle()
+	s.report()
 	if s.scan.bottom != 0 || s.scan.top > 1 {
 		s.scan.top, s.scan.bottom = 0, 0
 		s.room()
@@ -198,6 +203,14 @@ func (s *Screen) detach(c *command) {
 	s.ownModes(true)
 	s.dirty = true
 	s.refresh()
+}
+
+// oldTitle brings back the title from before a command.
+func (s *Screen) oldTitle() {
+	if s.scan.titled {
+		s.scan.titled = false
+		s.buf = append(s.buf, tty.OldTitle...)
+	}
 }
 
 // queue holds what is typed until the command reads it.

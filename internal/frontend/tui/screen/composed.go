@@ -16,6 +16,7 @@ type emulator struct {
 	vt    *vt.Emulator
 	shown []string // the lines as the terminal has them; nil for none
 	line  uv.Line
+	next  []byte // to be written before what comes
 	// mark is the first of the emulator's records of changed lines: when it
 	// begins new ones, it says nothing of what changed before.
 	mark **uv.LineData
@@ -64,26 +65,11 @@ func (e *emulator) resize(cols, rows int) {
 	e.shown = nil
 }
 
-// feed draws b. What the emulator cannot take costs the command its picture,
-// not the session its screen.
-func (s *Screen) feed(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	defer func() {
-		if recover() != nil {
-			s.emu.close()
-			s.emu = s.newEmulator()
-		}
-	}()
-	_, _ = s.emu.vt.Write(b)
-	s.dirty = true
-}
-
 // compose switches to the alternate screen.
 func (s *Screen) compose() {
 	s.unpark()
 	s.scan.save() // as ?1049h does
+	s.scan.shifted = s.scan.modes.charset
 	s.emu = s.newEmulator()
 	s.scan.composed = true
 	s.report()

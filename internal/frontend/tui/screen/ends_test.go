@@ -14,7 +14,7 @@ import (
 )
 
 // setAll changes all that a program changes in a terminal.
-const setAll = `printf '\033[?1;1002;1006;2004h\033[?25l\033[>1u\033[>4;2m\033=\033[4h\033[2;5r\033(0\033[31mx'`
+const setAll = `printf '\033[?1;1002;1006;2004h\033[?25l\033[>1u\033[>4;2m\033=\033[4h\033[2;5r\033(0\033[5 q\033]2;mine\007\033[31mx'`
 
 // atRest reports what a terminal must have undone.
 func (h *host) atRest(own bool) {
@@ -28,7 +28,7 @@ func (h *host) atRest(own bool) {
 			}
 		}
 		got := h.log.String()
-		for on, off := range map[string]string{"\x1b[>1u": "\x1b[<", "\x1b[>4;2m": "\x1b[>4m", "\x1b=": "\x1b>", "\x1b[4h": "\x1b[4l", "\x1b(0": "\x1b(B"} {
+		for on, off := range map[string]string{"\x1b[>1u": "\x1b[<", "\x1b[>4;2m": "\x1b[>4m", "\x1b=": "\x1b>", "\x1b[4h": "\x1b[4l", "\x1b(0": "\x1b(B", "\x1b[5 q": "\x1b[0 q", "\x1b]2;mine": "\x1b[23;0t"} {
 			if strings.LastIndex(got, on) > strings.LastIndex(got, off) {
 				return false
 			}

@@ -70,6 +70,7 @@ func (s *scanner) escape(c byte) (again bool, why stop) {
 	default:
 		if i := s.seq[1]; len(s.seq) == 3 && (i == '(' || i == ')' || i == '*' || i == '+') {
 			s.modes.charset = s.modes.charset || c != 'B'
+			s.shifted = s.shifted || c != 'B'
 			s.pass(onScreen)
 		}
 	}
@@ -252,7 +253,7 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	case "!p":
 		s.softReset()
 	case " q":
-		s.modes.style = nil
+		s.modes.style, s.told = nil, false
 		if arg(0, 0) != 0 {
 			s.modes.style = bytes.Clone(s.seq)
 		}

@@ -135,7 +135,7 @@ func (m *modes) off(b []byte, alt int) []byte {
 		b = append(b, tty.ASCIICharset...)
 	}
 	if m.style != nil {
-		b = append(b, "\x1b[ q"...)
+		b = append(b, tty.DefaultShape...)
 	}
 	if m.link != nil {
 		b = append(b, tty.CloseLink...)

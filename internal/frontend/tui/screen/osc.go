@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"unicode/utf8"
+
+	"bawn/internal/tty"
 )
 
 // osc decides on an operating system command.
@@ -17,8 +19,8 @@ func (s *scanner) osc(body []byte) {
 	switch n {
 	case 0, 1, 2:
 		if !s.titled {
-			s.titled = true
-			s.send(onTerminal, []byte("\x1b[22;0t")...) // keep the one before, for Close
+			s.titled, s.told = true, false
+			s.send(onTerminal, []byte(tty.KeepTitle)...)
 		}
 		s.sendOSC(onTerminal, body[:min(len(body), 256)])
 	case 4, 10, 11, 12: // questions about colours alone: set ones could hide text

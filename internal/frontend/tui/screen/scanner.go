@@ -30,13 +30,16 @@ type scanner struct {
 	tabs      bool // not every eight columns
 
 	out   []byte // what is drawn
+	spans []span // of out, in composed mode
 	host  []byte // in composed mode: what concerns the terminal itself
 	reply []byte // answers to the command that the terminal must not give
 
 	damaged bool // something may have been drawn over the footer
 	slot    bool // the command used the terminal's saved cursor
 	asked   int  // questions that the terminal answers
-	titled  bool // the title was set
+	titled  bool // the title was set, and the one before is kept
+	told    bool // the watcher knows of that, and of the cursor's shape
+	shifted bool // in composed mode a character set that is not ASCII may be in use
 	reset   bool // ESC c came in composed mode, and is to be done after it
 }
 
@@ -169,6 +172,7 @@ func (s *scanner) step(c byte) (again bool, why stop) {
 			// Its answer is whatever the user has set, typed.
 		case c == 0x0e || c == 0x0f:
 			s.modes.charset = s.modes.charset || c == 0x0e
+			s.shifted = s.shifted || c == 0x0e
 			s.out = append(s.out, c)
 		case plainByte[c]:
 			s.text([]byte{c})

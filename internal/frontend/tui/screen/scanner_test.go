@@ -164,13 +164,13 @@ func TestModesOffAndOn(t *testing.T) {
 	in := "\x1b[?1;1002;1006;2004h\x1b[?25l\x1b[>1u\x1b[>5u\x1b[>4;2m\x1b=\x1b[4h\x1b[4 q"
 	_, s := scanAll(false, []byte(in))
 	off, on := string(s.modes.off(nil, 0)), string(s.modes.on(nil, 0))
-	if want := "\x1b[?1l\x1b[?25h\x1b[?1002l\x1b[?1006l\x1b[?2004l\x1b[<2u\x1b[>4m\x1b>\x1b[4l\x1b[ q"; off != want {
+	if want := "\x1b[?1l\x1b[?25h\x1b[?1002l\x1b[?1006l\x1b[?2004l\x1b[<2u\x1b[>4m\x1b>\x1b[4l\x1b[0 q"; off != want {
 		t.Errorf("off %q", off)
 	}
 	if _, again := scanAll(false, []byte(on)); string(again.modes.off(nil, 0)) != off {
 		t.Errorf("on %q", on)
 	}
-	if _, clean := scanAll(false, []byte(in), []byte(off)); len(clean.modes.off(nil, 0)) > 0 && string(clean.modes.off(nil, 0)) != "\x1b[ q" {
+	if _, clean := scanAll(false, []byte(in), []byte(off)); len(clean.modes.off(nil, 0)) > 0 && string(clean.modes.off(nil, 0)) != "\x1b[0 q" {
 		t.Errorf("after off: %q", clean.modes.off(nil, 0))
 	}
 }

@@ -132,6 +132,7 @@ func (s *Screen) Recover() {
 func (s *Screen) rescue() {
 	if s.mu.TryLock() {
 		s.leave(true)
+		s.oldTitle()
 		s.emit()
 		s.held = true // for good: nothing is drawn any more
 		s.mu.Unlock()
@@ -153,9 +154,7 @@ func (s *Screen) Close() error {
 	s.timer.Stop()
 	if !s.held {
 		s.leave(true)
-		if s.scan.titled {
-			s.buf = append(s.buf, "\x1b[23;0t"...)
-		}
+		s.oldTitle()
 		s.emit()
 	}
 	s.dead, s.held = true, false

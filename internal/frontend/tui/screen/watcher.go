@@ -127,11 +127,18 @@ const (
 
 // report tells the watcher what there is to undo.
 func (s *Screen) report() {
-	switch {
-	case s.o.Plain || s.closed:
-	case s.held || s.emu != nil:
-		s.watch.undo(undoAlternate)
-	default:
-		s.watch.undo(undoMain)
+	if s.scan.told = true; s.o.Plain || s.closed {
+		return
 	}
+	undo := undoMain
+	if s.held || s.emu != nil {
+		undo = undoAlternate
+	}
+	if s.scan.modes.style != nil {
+		undo += tty.DefaultShape
+	}
+	if s.scan.titled {
+		undo += tty.OldTitle
+	}
+	s.watch.undo(undo)
 }

@@ -212,7 +212,7 @@ func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) 
 		if err != nil {
 			return "", nil, err
 		}
-		d = p.Decide(a)
+		d = decideHeld(p, a)
 	case "run":
 		if object == "" {
 			return "", nil, errors.New("no command given")

@@ -88,7 +88,13 @@ func (e Event) file(path string, f Facts) policy.Decision {
 			d = searched(real, f.Policy)
 		}
 	default:
-		if d = f.Policy.Decide(policy.Write{Path: real}); d.Verdict == policy.Allow && !inFolders(real, f.Policy) {
+		d = f.Policy.Decide(policy.Write{Path: real})
+		rule, named := f.Policy.Named(real)
+		switch {
+		case d.Verdict != policy.Allow:
+		case named:
+			d = policy.Decision{Rule: rule}
+		case !inFolders(real, f.Policy):
 			// What else a command may write is its private temp, which is not
 			// this file, and caches, which are not for editing.
 			d = policy.Decision{Rule: policy.Rule{

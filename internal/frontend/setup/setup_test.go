@@ -44,25 +44,41 @@ func newWorld(t *testing.T) *world {
 
 func good() error { return nil }
 
-func (w *world) apply(t *testing.T, agent string) error {
+// make sets an agent up, as it is planned.
+func (w *world) make(t *testing.T, agent string, changes []Change, verify func() error) error {
 	t.Helper()
-	changes, err := Plan(Find(agent), w.p, w.settings)
+	held, err := w.Hold()
 	if err != nil {
 		return err
 	}
-	return w.Apply(Find(agent), w.p, changes, good)
+	defer held.Close()
+	if changes == nil {
+		if changes, err = Plan(Find(agent), w.p, w.settings); err != nil {
+			return err
+		}
+	}
+	return held.Apply(Find(agent), w.p, changes, verify)
+}
+
+func (w *world) apply(t *testing.T, agent string) error {
+	t.Helper()
+	return w.make(t, agent, nil, good)
 }
 
 func (w *world) undo(t *testing.T, agent string) []Undone {
 	t.Helper()
-	list, _, err := w.Undo(Find(agent), w.p, w.settings)
+	held, err := w.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	list, err := held.Undo(Find(agent), w.p, w.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-// tree is every file of the home but bawn's own state, with its mode.
 func (w *world) tree(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -267,11 +283,7 @@ func TestFailedVerify(t *testing.T) {
 	write(t, w.path("claude"), "{}\n")
 	broken := errors.New("no user namespaces")
 	try := func() error {
-		changes, err := Plan(Find("claude"), w.p, w.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.Apply(Find("claude"), w.p, changes, func() error {
+		return w.make(t, "claude", nil, func() error {
 			if !strings.Contains(read(t, w.path("claude")), "bawn") {
 				t.Error("asked before the files were written")
 			}
@@ -350,7 +362,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, w.path("gemini"), "{\"theme\": \"new\"}\n")
-	if err := w.Apply(Find("gemini"), w.p, changes, good); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if err := w.make(t, "gemini", changes, good); err == nil || !strings.Contains(err.Error(), "meanwhile") {
 		t.Error(err)
 	}
 	if got := read(t, w.path("gemini")); got != "{\"theme\": \"new\"}\n" {
@@ -361,9 +373,6 @@ func TestChangedMeanwhile(t *testing.T) {
 // Many set-ups at once lose no record.
 func TestTogether(t *testing.T) {
 	w := newWorld(t)
-	if err := w.apply(t, "opencode"); err != nil { // enables
-		t.Fatal(err)
-	}
 	var wait sync.WaitGroup
 	for _, agent := range Names() {
 		wait.Go(func() {
@@ -376,6 +385,68 @@ func TestTogether(t *testing.T) {
 	var r records
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(w.Dir, recordName))), &r); err != nil || len(r.Agents) != len(Names()) {
 		t.Errorf("%d agents, %v", len(r.Agents), err)
+	}
+}
+
+// What somebody changes in a set-up file stays, and setup's part does not, also
+// where setup came again in between.
+func TestUndoAfterAnotherSetup(t *testing.T) {
+	w := newWorld(t)
+	write(t, w.settings, "# mine\n")
+	list := []string{"claude", "gemini", "cursor", "crush", "codex"}
+	for _, agent := range list {
+		if err := w.apply(t, agent); err != nil {
+			t.Fatal(err)
+		}
+		mark := "// mine\n"
+		if agent == "codex" {
+			mark = "# mine\n"
+		} else if agent == "claude" {
+			mark = " \n"
+		}
+		write(t, w.path(agent), mark+read(t, w.path(agent)))
+		write(t, w.settings, "# more\n"+read(t, w.settings))
+		if err := w.apply(t, agent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, agent := range list {
+		w.undo(t, agent)
+		if got := read(t, w.path(agent)); strings.Contains(got, "bawn") || strings.Contains(got, w.p.Shims) || !strings.HasPrefix(got, "// mine") && !strings.HasPrefix(got, "# mine") && !strings.HasPrefix(got, " \n") {
+			t.Errorf("%s: %q", agent, got)
+		}
+	}
+	if got := read(t, w.settings); strings.Contains(got, "enabled = true") || !strings.Contains(got, "# mine") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A set-up is taken out of the file that it was written to, wherever the link to
+// it leads since.
+func TestUndoOfAMovedLink(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	write(t, first, "{\"a\": 1}\n")
+	write(t, second, "{\"b\": 1}\n")
+	if err := os.MkdirAll(filepath.Dir(w.path("gemini")), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(first, w.path("gemini")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.apply(t, "gemini"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(w.path("gemini")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(second, w.path("gemini")); err != nil {
+		t.Fatal(err)
+	}
+	w.undo(t, "gemini")
+	if a, b := read(t, first), read(t, second); a != "{\"a\": 1}\n" || b != "{\"b\": 1}\n" {
+		t.Errorf("%q, %q", a, b)
 	}
 }
 

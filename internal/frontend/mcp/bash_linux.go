@@ -174,7 +174,7 @@ func (s *server) fill(r *run, res *RunResult) {
 		return
 	}
 	all := s.ended(r)
-	all.Stdout, all.Stderr, all.Truncated, all.NextOut, all.NextErr = res.Stdout, res.Stderr, res.Truncated, res.NextOut, res.NextErr
+	all.Stdout, all.Stderr, all.Truncated, all.Start, all.NextOut, all.NextErr = res.Stdout, res.Stderr, res.Truncated, res.Start, res.NextOut, res.NextErr
 	*res = all
 }
 
@@ -219,6 +219,9 @@ func (r *run) news() (RunResult, error) {
 		if err != nil {
 			return res, err
 		}
+		if at > r.shown[i] {
+			res.Start = max(res.Start, at)
+		}
 		r.shown[i] = at + int64(len(b))
 		res.Truncated = res.Truncated || r.shown[i] < o.Size()
 		if i == 0 {
@@ -251,6 +254,9 @@ func (r *run) from(offset int64, stream string) (RunResult, error) {
 		return RunResult{}, err
 	}
 	res := RunResult{Truncated: at+int64(len(b)) < o.Size()}
+	if at > offset {
+		res.Start = at
+	}
 	if stream == "stderr" {
 		res.Stderr, res.NextErr = valid(b), at+int64(len(b))
 	} else {

@@ -116,6 +116,19 @@ func TestT8_NobodyToAsk(t *testing.T) {
 	}
 }
 
+// A server in airlock names a way out that its user has: no key is pressed here.
+func TestN8_AirlockInAServer(t *testing.T) {
+	d := open(t, options{flags: []string{"--tier", "airlock"}})
+	for tool, a := range map[string]args{
+		"bash": {"command": "curl -sS http://x.example/"}, "fetch": {"url": "http://x.example/"}, "web_fetch": {"url": "http://x.example/"},
+		"check": {"action": "connect", "object": "x.example"},
+	} {
+		if res := d.call(tool, a); !strings.Contains(res.text, "--tier guarded, where this is started") || strings.Contains(res.text, "/tier") {
+			t.Errorf("%s: %s", tool, res.text)
+		}
+	}
+}
+
 // --no-prompt asks nobody, whatever the client can do.
 func TestT8_NoPrompt(t *testing.T) {
 	p := &person{answers: []sdk.ElicitResult{says("once")}}

@@ -22,7 +22,7 @@ func TestC5_AskedAboutABackgroundRun(t *testing.T) {
 	}})
 	const hosts = 10 // more than one call asks
 	r := into[mcp.RunResult](t, d.call("bash", args{
-		"command":    "echo up; read x; for i in $(seq 10); do curl -sS http://h$i.example/; done; echo over", "background": true,
+		"command": "echo up; read x; for i in $(seq 10); do curl -sS http://h$i.example/; done; echo over", "background": true,
 	}))
 	d.call("bash_output", args{"run_id": r.RunID, "wait_ms": 60_000}) // until it is up
 	type answer struct {

@@ -116,6 +116,30 @@ func TestT8_NobodyToAsk(t *testing.T) {
 	}
 }
 
+// check says what a command would meet now: nobody to ask, a question, or what was
+// said to it.
+func TestCheckKnowsTheAnswers(t *testing.T) {
+	check := func(d *desk, object string) string {
+		t.Helper()
+		return into[struct{ Verdict string }](t, d.call("check", args{"action": "connect", "object": object})).Verdict
+	}
+	if got := check(open(t, options{}), "h.example:80"); got != "deny" {
+		t.Errorf("nobody to ask: %s", got)
+	}
+	p := &person{answers: []sdk.ElicitResult{says("session"), {Action: "decline"}}}
+	d := open(t, options{client: &sdk.ClientOptions{ElicitationHandler: p.elicit}})
+	for _, want := range []string{"allow", "deny"} {
+		host := want + ".example"
+		if got := check(d, host+":80"); got != "ask" {
+			t.Errorf("before: %s", got)
+		}
+		d.bash("curl -sS http://" + host + "/")
+		if got := check(d, host+":80"); got != want {
+			t.Errorf("%s: %s", host, got)
+		}
+	}
+}
+
 // A server in airlock names a way out that its user has: no key is pressed here.
 func TestN8_AirlockInAServer(t *testing.T) {
 	d := open(t, options{flags: []string{"--tier", "airlock"}})

@@ -318,7 +318,7 @@ func TestPlanning(t *testing.T) {
 	}
 	for _, c := range []struct{ action, object, want string }{
 		{"write", "a.txt", "allow: write "}, {"write", ".git/config", "deny: write "}, {"read", filepath.Join(d.Home, ".ssh/id_rsa"), "deny: read "},
-		{"connect", "packages.npmjs.org", "allow: connect "}, {"connect", "127.0.0.1:80", "deny: connect "}, {"connect", "other.example", "ask: connect "},
+		{"connect", "packages.npmjs.org", "allow: connect "}, {"connect", "127.0.0.1:80", "deny: connect "}, {"connect", "other.example", "deny: connect "},
 		{"run", "echo x", "allow: run "}, {"run", "curl http://other.example/", "deny: run "},
 	} {
 		if r := d.works("check", args{"action": c.action, "object": c.object}); !strings.HasPrefix(r.text, c.want) {

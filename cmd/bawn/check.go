@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 
 	"bawn/internal/policy"
@@ -122,7 +123,24 @@ func checkObject(f *runFlags, r *checkResult, text string) (policy.Decision, pol
 	if err != nil {
 		return policy.Decision{}, p, err
 	}
-	return p.Decide(a), p, nil
+	return decideHeld(p, a), p, nil
+}
+
+// decideHeld is what a command meets: the policy's decision, and the name guard's
+// about what it would make. Of a folder it is asked about a new name in it.
+func decideHeld(p policy.Policy, a policy.Action) policy.Decision {
+	d := p.Decide(a)
+	w, ok := a.(policy.Write)
+	if !ok || d.Verdict != policy.Allow || !p.Guard() {
+		return d
+	}
+	if st, err := os.Lstat(w.Path); err == nil && st.IsDir() {
+		w.Path += "/new"
+	}
+	if rule, named := p.Named(w.Path); named {
+		return policy.Decision{Rule: rule}
+	}
+	return d
 }
 
 // object reads what the action is about. A host without a port is asked for

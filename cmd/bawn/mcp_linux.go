@@ -152,8 +152,8 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 			r := s.report(p, host)
 			return r.short(os.Getenv("HOME"), s.outside()), r
 		},
-		Check: func(p policy.Policy, action, object string) (string, any, error) {
-			return f.explain(s, p, action, object)
+		Check: func(one *session.Session, action, object string) (string, any, error) {
+			return f.explain(s, one, action, object)
 		},
 	})
 }
@@ -197,12 +197,14 @@ func (f *mcpFlags) addedDirs() (out []string, err error) {
 }
 
 // explain is `bawn check` for a model.
-func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) (string, any, error) {
+func (f *mcpFlags) explain(s *settings, in *session.Session, action, object string) (string, any, error) {
+	p := in.Policy()
 	r := checkResult{Action: action, Tier: p.Tier().String()}
 	if p.Mode() != policy.NoMode {
 		r.Tier = p.Mode().String()
 	}
 	var d policy.Decision
+	asks := !f.unattended && f.mayAsk() && (f.present == nil || f.present())
 	switch action {
 	case "read", "write", "connect":
 		if action != "connect" && !filepath.IsAbs(object) {
@@ -212,14 +214,18 @@ func (f *mcpFlags) explain(s *settings, p policy.Policy, action, object string) 
 		if err != nil {
 			return "", nil, err
 		}
-		d = p.Decide(a)
+		d = decideHeld(p, a)
+		if c, ok := a.(policy.Connect); ok {
+			if d = in.Connects(p, c); d.Verdict == policy.Ask && !asks {
+				d.Verdict = policy.Deny
+			}
+		}
 	case "run":
 		if object == "" {
 			return "", nil, errors.New("no command given")
 		}
 		one := f.runFlags
 		one.command = session.Command{Text: object, IsText: true}
-		asks := !f.unattended && f.mayAsk() && (f.present == nil || f.present())
 		out, prog := one.decide(one.commandFacts(s.config, p, asks, asks))
 		if prog != nil {
 			prog.close()

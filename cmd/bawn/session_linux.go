@@ -78,7 +78,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 			}
 			p, host, err := one.settleTier(t, c, guard)
 			once(append(p.Warnings(), host.Warnings...))
-			return p.WithTierLift(s.tierLift()), host, err
+			return p.WithTierLift(s.tierLift(f.headless)), host, err
 		},
 		Agent: f.dress, NoAsk: f.unattended, Present: f.present,
 		Decide: func(c session.Command, a session.Asking) session.Outcome {
@@ -201,7 +201,10 @@ func (s *settings) saveTier(t policy.Tier) (where string, err error) {
 
 // tierLift is how a session's commands are given a network: by its keys and
 // slash commands (SPEC N8).
-func (s *settings) tierLift() string {
+func (s *settings) tierLift(unseen bool) string {
+	if unseen { // nobody can switch it
+		return "--tier guarded, where this is started, reaches allowed hosts (a session on a terminal has Alt+S)"
+	}
 	way := "/tier guarded"
 	if keys := s.config.Keys("cycle_sandbox_tier"); len(keys) > 0 {
 		parts := strings.Split(keys[0], "+")

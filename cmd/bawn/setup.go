@@ -68,27 +68,19 @@ func setupCommand(args []string) int {
 	if f.uninstall {
 		return uninstall(store, a, p, settings)
 	}
-	changes, err := setup.Plan(a, p, settings)
-	if err != nil {
-		return fail(err)
-	}
-	switch {
-	case f.print:
+	if f.print || f.check {
+		changes, err := setup.Plan(a, p, settings)
+		switch {
+		case err != nil:
+			return fail(err)
+		case f.check:
+			return checkSetup(a, p, changes)
+		}
 		printSetup(a, p, changes)
 		return 0
-	case f.check:
-		return checkSetup(a, p, changes)
 	}
-	if err := recent(a); err != nil {
-		return fail(err)
-	}
-	if err := replaceable(p.Program); err != nil {
-		return fail(err)
-	}
-	if err := makeShims(p); err != nil {
-		return fail(err)
-	}
-	if err := store.Apply(a, p, changes, func() error { return verify(a, p) }); err != nil {
+	changes, err := write(store, a, p, settings)
+	if err != nil {
 		return fail(err)
 	}
 	n := 0
@@ -114,6 +106,32 @@ func setupCommand(args []string) int {
 	}
 	printf("%s uses it from its next start. To take it back: bawn setup %s --uninstall\n", a.Title, a.Name)
 	return 0
+}
+
+// write makes a set-up, or leaves everything as it was.
+func write(s setup.Store, a *setup.Agent, p setup.Place, settings string) ([]setup.Change, error) {
+	if err := recent(a); err != nil {
+		return nil, err
+	}
+	if err := replaceable(p.Program); err != nil {
+		return nil, err
+	}
+	held, err := s.Hold()
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	changes, err := setup.Plan(a, p, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err = makeShims(p); err == nil {
+		err = held.Apply(a, p, changes, func() error { return verify(a, p) })
+	}
+	if err != nil && held.Empty() {
+		removeShims(p.Shims)
+	}
+	return changes, err
 }
 
 func count(list ...bool) (n int) {
@@ -235,14 +253,19 @@ func removeShims(dir string) {
 }
 
 func uninstall(s setup.Store, a *setup.Agent, p setup.Place, settings string) int {
-	list, last, err := s.Undo(a, p, settings)
+	held, err := s.Hold()
+	if err != nil {
+		return fail(err)
+	}
+	defer held.Close()
+	list, err := held.Undo(a, p, settings)
 	for _, u := range list {
 		printf("%s: %s\n", printable(u.Path), u.What)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	if last {
+	if held.Empty() {
 		removeShims(p.Shims)
 	}
 	if len(list) == 0 {

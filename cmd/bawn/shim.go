@@ -38,12 +38,33 @@ func shim(argv0 string) func(args []string) int {
 	case codexShim:
 		return codexServer
 	}
+	bare, login := strings.CutPrefix(name, "-") // login(1)'s way to ask for that
 	for _, s := range shells {
-		if name == s {
-			return func(args []string) int { return asShell(s, args) }
+		if bare == s {
+			return func(args []string) int { return asShell(s, append(loginFlag(s, login), args...)) }
 		}
 	}
 	return nil
+}
+
+func loginFlag(shell string, login bool) []string {
+	switch {
+	case !login:
+		return nil
+	case shell == "bash":
+		return []string{"--login"} // what begins with -- comes first there
+	}
+	return []string{"-l"}
+}
+
+// shimPlace is the folder of the link by which this program was started. Callers
+// may say only its name in argv[0], as script(1) and tmux(1) do.
+func shimPlace() string {
+	path := os.Args[0]
+	if !filepath.IsAbs(path) {
+		path = startedAs()
+	}
+	return filepath.Dir(path)
 }
 
 // begin prepares a run for an agent: bawn's own settings come from the record
@@ -54,7 +75,7 @@ func (f *runFlags) begin() (off bool, err error) {
 		return false, nil
 	}
 	f.session = "none" // a session runs text or words, not what a shell was given
-	if err := useRecord(filepath.Dir(os.Args[0])); err != nil {
+	if err := useRecord(shimPlace()); err != nil {
 		return false, err
 	}
 	s, err := f.load()

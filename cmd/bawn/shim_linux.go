@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -39,4 +41,42 @@ func parent(pid int) int {
 	}
 	n, _ := strconv.Atoi(f[1])
 	return n
+}
+
+// startedAs is the path that was executed, with its links, absolute; "" if that
+// cannot be told.
+func startedAs() string {
+	const word, name, longest = strconv.IntSize / 8, 31 /* AT_EXECFN, getauxval(3) */, 4096
+	aux, err := os.ReadFile("/proc/self/auxv")
+	if err != nil {
+		return ""
+	}
+	value := func(b []byte) uint64 {
+		if word == 4 {
+			return uint64(binary.NativeEndian.Uint32(b))
+		}
+		return binary.NativeEndian.Uint64(b)
+	}
+	for ; len(aux) >= 2*word; aux = aux[2*word:] {
+		if value(aux) != name {
+			continue
+		}
+		mem, err := os.Open("/proc/self/mem")
+		if err != nil {
+			return ""
+		}
+		defer mem.Close()
+		text := make([]byte, longest)
+		n, _ := mem.ReadAt(text, int64(value(aux[word:]))) // #nosec G115 -- an address of this process
+		path, _, ended := bytes.Cut(text[:n], []byte{0})
+		if !ended || len(path) == 0 {
+			return ""
+		}
+		abs, err := filepath.Abs(string(path))
+		if err != nil {
+			return ""
+		}
+		return abs
+	}
+	return ""
 }

@@ -51,6 +51,8 @@ type Config struct {
 	// Lifted are ids of protected names (Name.Lift, git.hooks, …) that the
 	// user's own settings lift; Unprotected are places in which none holds.
 	Lifted, Unprotected []string
+	// Named are places that git's settings name and where nothing is yet.
+	Named []string
 }
 
 // CacheAccess reports whether the tier and mode make tool caches, added
@@ -90,7 +92,7 @@ func New(c Config) (Policy, error) {
 		c.Tier = c.Mode.Tier()
 	}
 	p := Policy{
-		guard: c.Guard, profile: c.Profile, warnings: left, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected),
+		guard: c.Guard, profile: c.Profile, warnings: left, lifted: slices.Clone(c.Lifted), open: slices.Clone(c.Unprotected), named: slices.Clone(c.Named),
 		tier: c.Tier, mode: c.Mode, workspace: c.Workspace, temp: c.Temp, env: c.Env,
 		homes: append([]string(nil), c.Homes...), addDirs: append([]string(nil), c.AddDirs...),
 	}

@@ -45,6 +45,7 @@ type Policy struct {
 	profile   Profile
 	lifted    []string
 	open      []string // Config.Unprotected
+	named     []string // Config.Named
 	macOS     MacOS
 	warnings  []string
 }

@@ -301,6 +301,7 @@ func (in *inspector) protect(c *policy.Config, reads bool) error {
 		for _, p := range repo.Names {
 			if !slices.Contains(c.Lifted, "git.target") && !policy.InsideAny(p, c.Unprotected) {
 				in.host.Names = append(in.host.Names, p)
+				c.Named = append(c.Named, p)
 			}
 		}
 	}

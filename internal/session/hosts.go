@@ -220,6 +220,21 @@ func (s *Session) mayAllow(r policy.HostRule) error {
 	return nil
 }
 
+// Connects is what a command that connects now meets: the policy's decision, and
+// where that is to ask, what a person said in this session.
+func (s *Session) Connects(p policy.Policy, c policy.Connect) policy.Decision {
+	d := s.answered(p).Decide(c)
+	if s.ask == nil || d.Verdict != policy.Ask {
+		return d
+	}
+	s.ask.mu.Lock()
+	defer s.ask.mu.Unlock()
+	if said, known := s.ask.known(subject{kind: AboutHost, connect: c}, d); known {
+		return said
+	}
+	return d
+}
+
 // answered is p with the rules that a person gave in this session.
 func (s *Session) answered(p policy.Policy) policy.Policy {
 	if s.ask == nil {

@@ -360,6 +360,18 @@ func TestShells(t *testing.T) {
 	if r := d.call(t, d.Workspace, nil, "echo from stdin $BAWN_TIER; exit 7", filepath.Join(d.shims, "bash")); r.Code != 7 || r.Stdout != "from stdin guarded\n" {
 		t.Errorf("%+v", r)
 	}
+	// Callers that name it in argv[0] alone, and ask for a login shell there.
+	sandboxtest.Write(t, filepath.Join(d.Home, ".profile"), "export LOGIN=yes\n")
+	sandboxtest.Write(t, filepath.Join(d.Home, ".bash_profile"), "export LOGIN=yes\n")
+	for name, want := range map[string]string{"bash": "guarded-\n", "-bash": "guarded-yes\n", "sh": "guarded-\n", "-sh": "guarded-yes\n"} {
+		shim := strings.TrimPrefix(name, "-")
+		for _, place := range []string{d.shims + "/" + shim, shim} { // by a path, and by PATH
+			text := "PATH=" + d.shims + ":$PATH; exec -a " + name + " " + place + " -c 'echo $BAWN_TIER-$LOGIN; echo x > " + evil + "'"
+			if r := d.call(t, d.Workspace, nil, "", "/bin/bash", "-c", text); r.Stdout != want || exists(evil) {
+				t.Errorf("%s, want %q: %+v", text, want, r)
+			}
+		}
+	}
 	sandboxtest.Write(t, filepath.Join(d.Workspace, "Makefile"), "SHELL = "+d.shims+"/bash\nall:\n\t@echo $$BAWN_TIER; echo x > "+evil+"\n")
 	if r := d.call(t, d.Workspace, nil, "", "make"); !strings.Contains(r.Stdout, "guarded") || exists(evil) || r.Code == 0 {
 		t.Errorf("make: %+v", r)

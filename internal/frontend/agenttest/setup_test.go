@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"bawn/internal/frontend/setup"
@@ -123,4 +125,46 @@ func TestSetupOfAReplaceableProgram(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	d.setUp(t, "claude")
+}
+
+// Set-ups at once wait for each other: none finds a file half changed, and the
+// last that is taken back takes no shim from one that has just begun.
+func TestSetupTogether(t *testing.T) {
+	d := newDesk(t)
+	before := tree(t, d.Home)
+	var names []string
+	for _, agent := range setup.Names() {
+		if agent != "codex" { // one that is installed may be too old
+			names = append(names, agent)
+		}
+	}
+	all := func(arg ...string) {
+		var wait sync.WaitGroup
+		for _, agent := range names {
+			wait.Go(func() { d.Bawn(t, append([]string{"setup", agent}, arg...)...).OK(t) })
+		}
+		wait.Wait()
+	}
+	all()
+	all("--check")
+	var wait sync.WaitGroup
+	for i, agent := range names {
+		wait.Go(func() {
+			if i%2 == 0 {
+				d.Bawn(t, "setup", agent, "--uninstall").OK(t)
+			} else {
+				d.Bawn(t, "setup", agent).OK(t)
+			}
+		})
+	}
+	wait.Wait()
+	for i, agent := range names {
+		if i%2 != 0 {
+			d.Bawn(t, "setup", agent, "--check").OK(t)
+		}
+	}
+	all("--uninstall")
+	if after := tree(t, d.Home); !maps.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
 }

@@ -42,16 +42,24 @@ func (e Event) decide(f Facts) policy.Decision {
 	return out
 }
 
-// candidates are the places that a path may mean: agents differ in whether
-// they know ~.
-func candidates(path, dir, home string) []string {
-	abs := path
-	if !filepath.IsAbs(path) && dir != "" {
-		abs = dir + "/" + path
+// candidates are the places that a path may mean: agents differ in whether they
+// know ~, and in what they take off a path first (white space, the @ of a
+// mention, file://).
+func candidates(path, dir, home string) (out []string) {
+	add := func(path string) {
+		abs := path
+		if !filepath.IsAbs(path) && dir != "" {
+			abs = dir + "/" + path
+		}
+		out = append(out, abs)
+		if path == "~" || strings.HasPrefix(path, "~/") {
+			out = append(out, home+path[1:])
+		}
 	}
-	out := []string{abs}
-	if path == "~" || strings.HasPrefix(path, "~/") {
-		out = append(out, home+path[1:])
+	add(path)
+	bare := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(path), "@"), "file://")
+	if bare != path && bare != "" {
+		add(bare)
 	}
 	return out
 }
@@ -88,7 +96,13 @@ func (e Event) file(path string, f Facts) policy.Decision {
 			d = searched(real, f.Policy)
 		}
 	default:
-		if d = f.Policy.Decide(policy.Write{Path: real}); d.Verdict == policy.Allow && !inFolders(real, f.Policy) {
+		d = f.Policy.Decide(policy.Write{Path: real})
+		rule, named := f.Policy.Named(real)
+		switch {
+		case d.Verdict != policy.Allow:
+		case named:
+			d = policy.Decision{Rule: rule}
+		case !inFolders(real, f.Policy):
 			// What else a command may write is its private temp, which is not
 			// this file, and caches, which are not for editing.
 			d = policy.Decision{Rule: policy.Rule{

@@ -51,6 +51,7 @@ func (a *asks) present() bool {
 // parked is a call that waits for the client to come back with answers.
 type parked struct {
 	run  *run
+	own  bool   // the run is this call's, and ends with it
 	call string // its tool and arguments: the answers are for no other
 	ids  map[string]int
 	at   time.Time // since when
@@ -230,15 +231,27 @@ func (a *asks) pending(r *run) (out []session.Question) {
 	return out
 }
 
-// park keeps a run until its client comes back.
-func (a *asks) park(r *run, call string, open []session.Question) *protocol.Result {
-	if r.rounds++; r.rounds > maxRounds {
+// begin is a new call about a run, which may ask as often as any.
+func (a *asks) begin(r *run) {
+	a.mu.Lock()
+	r.rounds = 0
+	a.mu.Unlock()
+}
+
+// park keeps a call until its client comes back; own is whether the run ends with
+// it. nil is a call that asks no more.
+func (a *asks) park(r *run, call string, open []session.Question, own bool) *protocol.Result {
+	a.mu.Lock()
+	r.rounds++
+	full := r.rounds > maxRounds
+	a.mu.Unlock()
+	if full {
 		for _, q := range open {
 			r.sess.Withdraw(q.ID, "one call asks no more than that")
 		}
 		return nil
 	}
-	p := &parked{run: r, call: call, ids: map[string]int{}, at: time.Now()}
+	p := &parked{run: r, own: own, call: call, ids: map[string]int{}, at: time.Now()}
 	questions := map[string]protocol.Form{}
 	until := time.Now()
 	for _, q := range open {
@@ -260,7 +273,7 @@ func (a *asks) park(r *run, call string, open []session.Question) *protocol.Resu
 		_, waits := a.parked[state]
 		delete(a.parked, state)
 		a.mu.Unlock()
-		if waits {
+		if waits && own {
 			r.kill() // nobody will take its result
 			<-r.done
 			r.dropped()
@@ -281,7 +294,9 @@ func (a *asks) resume(state, call string, answers map[string]protocol.Answer) (*
 		return nil, fmt.Errorf("the question is over; call the tool again without requestState")
 	}
 	p.gone.Stop()
-	p.run.waited.Add(int64(time.Since(p.at)))
+	if p.own { // else late counts
+		p.run.waited.Add(int64(time.Since(p.at)))
+	}
 	for key, id := range p.ids {
 		if res, ok := answers[key]; ok {
 			settle(p.run.sess, id, res)

@@ -63,12 +63,7 @@ func (s *server) shell(ctx context.Context, req *protocol.Request, c start, back
 			return nil, RunResult{}, err
 		}
 		if r.limit > 0 {
-			time.AfterFunc(r.limit, func() {
-				if !r.over() {
-					r.late.Store(true)
-					r.kill()
-				}
-			})
+			go s.watchTime(r)
 		}
 		res := RunResult{RunID: r.id, Running: true, Denied: []Denied{}}
 		return textResult(res.text(), false), res, nil
@@ -78,6 +73,22 @@ func (s *server) shell(ctx context.Context, req *protocol.Request, c start, back
 			res := s.ended(r)
 			return textResult(res.text(), res.Reason != ""), res, nil
 		})
+}
+
+// watchTime ends a run that no call stays with, when its time is over.
+func (s *server) watchTime(r *run) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-tick.C:
+			if s.late(r) {
+				return
+			}
+		}
+	}
 }
 
 // begin starts a command of the model's, in a folder with its links resolved.
@@ -116,6 +127,8 @@ func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn)
 		if _, err := s.asks.resume(req.State, name, req.Answers); err != nil {
 			return nil, none, err
 		}
+	} else {
+		s.asks.begin(r)
 	}
 	if in.Offset != nil {
 		res, err := r.from(*in.Offset, in.Stream)
@@ -125,14 +138,24 @@ func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn)
 		s.fill(r, &res)
 		return textResult(res.text(), false), res, nil
 	}
-	if c.Parks() && s.asks.forms(c) && !r.over() {
-		if open := s.asks.pending(r); len(open) > 0 {
-			if res := s.asks.park(r, name, open); res != nil {
-				return res, none, nil
+	var changes <-chan struct{}
+	if c.Parks() && s.asks.forms(c) {
+		tokens, stop := r.sess.Changes()
+		defer stop()
+		changes = tokens
+	}
+	for end := time.Now().Add(time.Duration(in.WaitMS) * time.Millisecond); ; {
+		if changes != nil && !r.over() {
+			if open := s.asks.pending(r); len(open) > 0 {
+				if res := s.asks.park(r, name, open, false); res != nil {
+					return res, none, nil
+				}
 			}
 		}
+		if r.awaitOutput(ctx, time.Until(end), changes) {
+			break
+		}
 	}
-	r.awaitOutput(ctx, time.Duration(in.WaitMS)*time.Millisecond)
 	if ctx.Err() != nil {
 		return nil, none, ctx.Err()
 	}
@@ -151,13 +174,13 @@ func (s *server) fill(r *run, res *RunResult) {
 		return
 	}
 	all := s.ended(r)
-	all.Stdout, all.Stderr, all.Truncated, all.NextOut, all.NextErr = res.Stdout, res.Stderr, res.Truncated, res.NextOut, res.NextErr
+	all.Stdout, all.Stderr, all.Truncated, all.Start, all.NextOut, all.NextErr = res.Stdout, res.Stderr, res.Truncated, res.Start, res.NextOut, res.NextErr
 	*res = all
 }
 
 // awaitOutput returns when there is something new, when the run has ended, or
-// after that time.
-func (r *run) awaitOutput(ctx context.Context, most time.Duration) {
+// after that time; false when there may be a question.
+func (r *run) awaitOutput(ctx context.Context, most time.Duration, changes <-chan struct{}) bool {
 	end := time.NewTimer(most)
 	defer end.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
@@ -167,15 +190,17 @@ func (r *run) awaitOutput(ctx context.Context, most time.Duration) {
 		news := r.out.Size() > r.shown[0] || r.err.Size() > r.shown[1]
 		r.mu.Unlock()
 		if news {
-			return
+			return true
 		}
 		select {
 		case <-r.done:
-			return
+			return true
 		case <-ctx.Done():
-			return
+			return true
 		case <-end.C:
-			return
+			return true
+		case <-changes:
+			return false
 		case <-look.C:
 		}
 	}
@@ -193,6 +218,9 @@ func (r *run) news() (RunResult, error) {
 		b, at, err := o.From(r.shown[i], maxShown)
 		if err != nil {
 			return res, err
+		}
+		if at > r.shown[i] {
+			res.Start = max(res.Start, at)
 		}
 		r.shown[i] = at + int64(len(b))
 		res.Truncated = res.Truncated || r.shown[i] < o.Size()
@@ -226,6 +254,9 @@ func (r *run) from(offset int64, stream string) (RunResult, error) {
 		return RunResult{}, err
 	}
 	res := RunResult{Truncated: at+int64(len(b)) < o.Size()}
+	if at > offset {
+		res.Start = at
+	}
 	if stream == "stderr" {
 		res.Stderr, res.NextErr = valid(b), at+int64(len(b))
 	} else {

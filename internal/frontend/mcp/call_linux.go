@@ -56,7 +56,7 @@ func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Cli
 	for {
 		if changes != nil && !r.over() {
 			if open := s.asks.pending(r); len(open) > 0 {
-				if res := s.asks.park(r, name, open); res != nil {
+				if res := s.asks.park(r, name, open, true); res != nil {
 					return res, nil
 				}
 			}
@@ -70,12 +70,7 @@ func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Cli
 			return nil, ctx.Err()
 		case <-changes:
 		case <-tick.C:
-			if len(s.asks.pending(r)) > 0 {
-				r.waited.Add(int64(time.Second)) // a person's time is not the command's
-			}
-			if r.limit > 0 && time.Since(r.begun)-time.Duration(r.waited.Load()) > r.limit {
-				r.late.Store(true)
-				r.kill()
+			if s.late(r) {
 				<-r.done
 				return nil, nil
 			}
@@ -84,6 +79,20 @@ func (s *server) wait(ctx context.Context, req *protocol.Request, c protocol.Cli
 			}
 		}
 	}
+}
+
+// late ends a run whose time is over. It is asked once a second: a person's time
+// is not the command's.
+func (s *server) late(r *run) bool {
+	if len(s.asks.pending(r)) > 0 {
+		r.waited.Add(int64(time.Second))
+	}
+	if r.limit == 0 || time.Since(r.begun)-time.Duration(r.waited.Load()) <= r.limit {
+		return false
+	}
+	r.late.Store(true)
+	r.kill()
+	return true
 }
 
 // lastLine is what the command wrote last, as it may be shown.

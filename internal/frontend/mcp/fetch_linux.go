@@ -80,11 +80,7 @@ func (s *server) noNetwork(p policy.Policy, at string) (d Denied, off bool) {
 	if !p.Sandboxed() || p.HasNetwork() {
 		return d, false
 	}
-	rule := p.NoNetwork()
-	if p.Tier() == policy.Airlock {
-		rule.Lift = "in a session, Alt+S switches the tier; here, start bawn mcp with --tier guarded"
-	}
-	return s.deniedBy("connect", at, rule), true
+	return s.deniedBy("connect", at, p.NoNetwork()), true
 }
 
 func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, web bool) (*protocol.Result, FetchResult, error) {

@@ -265,14 +265,34 @@ func (s *server) fileFailed(p policy.Policy, act policy.Action, a inside.Answer,
 			kind = "write"
 		}
 		rule := policy.Rule{ID: "file", Text: a.Failed}
-		if d := p.Decide(act); a.Limit {
+		if a.Limit {
 			rule = policy.Rule{ID: "tools:folders", Text: "the file tools stay in the workspace and the added folders", Lift: "--add-dir DIR of bawn mcp; or bash, where the sandbox allows it"}
-		} else if d.Verdict != policy.Allow {
+		} else if d := whyRefused(p, act); d.Verdict != policy.Allow {
 			rule = d.Rule
 		}
 		out.Denied = []Denied{s.deniedBy(kind, target, rule)}
 	}
 	return textResult("["+policy.Escape(a.Failed)+"]\n"+deniedText(out.Denied), true), out, nil
+}
+
+// whyRefused is the decision behind what the kernel refused: about the path, or
+// about where its links lead now.
+func whyRefused(p policy.Policy, act policy.Action) policy.Decision {
+	d := p.Decide(act)
+	if d.Verdict != policy.Allow {
+		return d
+	}
+	switch a := act.(type) {
+	case policy.Read:
+		if real, err := sandbox.RealPath(a.Path); err == nil {
+			return p.Decide(policy.Read{Path: real})
+		}
+	case policy.Write:
+		if real, err := sandbox.RealPath(a.Path); err == nil {
+			return p.Decide(policy.Write{Path: real})
+		}
+	}
+	return d
 }
 
 func (s *server) fileRefused(kind, path string, r policy.Rule) (*protocol.Result, FileResult, error) {

@@ -192,7 +192,7 @@ func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.R
 	for spent := time.Duration(0); ; {
 		if changes != nil {
 			if open := asked(); len(open) > 0 {
-				if res := s.asks.park(rd.run, callName(req), open); res != nil {
+				if res := s.asks.park(rd.run, callName(req), open, true); res != nil {
 					s.readers.keep(one)
 					return a, nil, res, nil
 				}

@@ -37,6 +37,9 @@ type RunResult struct {
 	DurationMS int64    `json:"duration_ms"`
 	Denied     []Denied `json:"denied"`
 	Reason     string   `json:"reason,omitempty"` // why it did not run
+	// Start is where what is shown begins, if that is after the offset that was
+	// asked for: what came before is no longer kept.
+	Start int64 `json:"start,omitempty"`
 	// Next are the offsets from which bash_output reads on.
 	NextOut int64 `json:"next_stdout,omitempty"`
 	NextErr int64 `json:"next_stderr,omitempty"`
@@ -124,7 +127,11 @@ func shorten(o *session.Output) (text string, cut bool) {
 	if err != nil || err2 != nil {
 		return "", true
 	}
-	return fmt.Sprintf("%s\n[… %d bytes left out: bash_output with offset %d reads on …]\n%s", valid(first), from-at-head, at+head, valid(last)), true
+	lost := ""
+	if at > 0 {
+		lost = fmt.Sprintf("[the first %d bytes are no longer kept]\n", at)
+	}
+	return lost + fmt.Sprintf("%s\n[… %d bytes left out: bash_output with offset %d reads on …]\n%s", valid(first), from-at-head, at+head, valid(last)), true
 }
 
 func valid(b []byte) string {
@@ -162,6 +169,9 @@ func (r RunResult) text() string {
 		fmt.Fprintf(&b, "[exit code %d]\n", *r.ExitCode)
 	case b.Len() == 0:
 		b.WriteString("[no output]\n")
+	}
+	if r.Start > 0 {
+		fmt.Fprintf(&b, "[this begins at offset %d: what came before is no longer kept]\n", r.Start)
 	}
 	if r.Truncated {
 		fmt.Fprintf(&b, "[the output was cut; all of it: bash_output with run_id %q and an offset]\n", r.RunID)

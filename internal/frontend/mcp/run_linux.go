@@ -39,7 +39,7 @@ type run struct {
 	begun   time.Time
 	limit   time.Duration // 0 is none
 	waited  atomic.Int64  // nanoseconds for a person's answers, which do not count
-	rounds  int           // of questions
+	rounds  int           // of questions; under the mutex of the asks
 	out     *session.Output
 	err     *session.Output
 	done    chan struct{} // closed when what follows is set

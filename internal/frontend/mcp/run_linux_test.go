@@ -8,7 +8,7 @@ import (
 // The time for which a call was parked with a question is a person's.
 func TestParkedTime(t *testing.T) {
 	r := &run{begun: time.Now().Add(-time.Hour)}
-	a := &asks{parked: map[string]*parked{"s": {run: r, call: "c", at: r.begun, gone: time.AfterFunc(time.Hour, func() {})}}}
+	a := &asks{parked: map[string]*parked{"s": {run: r, own: true, call: "c", at: r.begun, gone: time.AfterFunc(time.Hour, func() {})}}}
 	if got, err := a.resume("s", "c", nil); err != nil || got != r {
 		t.Fatal(got, err)
 	}

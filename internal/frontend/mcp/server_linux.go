@@ -42,7 +42,7 @@ type Options struct {
 	Lift func(string) string
 	// Describe and Check explain the policy: as lines, and as JSON.
 	Describe func(policy.Policy) (text string, report any)
-	Check    func(p policy.Policy, action, object string) (text string, report any, err error)
+	Check    func(s *session.Session, action, object string) (text string, report any, err error)
 }
 
 // Elsewhere is another session of the user's, as far as questions go.

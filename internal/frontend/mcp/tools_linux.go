@@ -89,7 +89,7 @@ func (s *server) check(_ context.Context, req *protocol.Request, in checkIn) (*p
 			return nil, nil, err
 		}
 	}
-	text, report, err := s.o.Check(sess.Policy(), in.Action, in.Object)
+	text, report, err := s.o.Check(sess, in.Action, in.Object)
 	if err != nil {
 		return nil, nil, err
 	}

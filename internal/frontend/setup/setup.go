@@ -32,6 +32,7 @@ type Change struct {
 	After  []byte // nil if there is none then
 	real   string // with links followed
 	perm   uint32
+	bare   []byte // Before without setup's part
 }
 
 // Changed reports whether there is anything to write.
@@ -66,16 +67,25 @@ func key(a *Agent, p Place) string {
 	return a.Name + " " + p.Project
 }
 
-// lock opens the state and keeps other set-ups out until unlock.
-func (s Store) lock() (*disk.Dir, records, func(), error) {
+// Held is a Store while no other set-up can change anything.
+type Held struct {
+	Store
+	dir    *disk.Dir
+	all    records
+	unlock func()
+}
+
+// Hold keeps other set-ups out until Close: a plan that is made before another
+// has ended would be of files as they no longer are.
+func (s Store) Hold() (*Held, error) {
 	d, err := disk.Make(s.Dir)
 	if err != nil {
-		return nil, records{}, nil, err
+		return nil, err
 	}
 	unlock, err := d.Lock()
 	if err != nil {
 		d.Close()
-		return nil, records{}, nil, err
+		return nil, err
 	}
 	r := records{Agents: map[string][]done{}}
 	data, _, err := d.Read(recordName, maxRecord)
@@ -90,12 +100,22 @@ func (s Store) lock() (*disk.Dir, records, func(), error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		unlock()
 		d.Close()
-		return nil, records{}, nil, err
+		return nil, err
 	}
-	return d, r, func() { unlock(); d.Close() }, nil
+	return &Held{s, d, r, unlock}, nil
 }
 
-func (s Store) save(d *disk.Dir, r records) error {
+// Close lets the next set-up begin.
+func (s *Held) Close() {
+	s.unlock()
+	s.dir.Close()
+}
+
+// Empty reports whether no agent is set up.
+func (s *Held) Empty() bool { return len(s.all.Agents) == 0 }
+
+func (s *Held) save(r records) error {
+	s.all = r
 	if len(r.Agents) == 0 && r.Settings == nil {
 		if err := os.Remove(filepath.Join(s.Dir, recordName)); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -106,7 +126,7 @@ func (s Store) save(d *disk.Dir, r records) error {
 	if err != nil {
 		return err
 	}
-	return d.Replace(recordName, data, 0o600)
+	return s.dir.Replace(recordName, data, 0o600)
 }
 
 // Plan says what a set-up would change, and changes nothing. settings is the
@@ -117,16 +137,27 @@ func Plan(a *Agent, p Place, settings string) ([]Change, error) {
 		return nil, &policy.RefusedError{What: "--project", Why: a.Title + " reads this from the user's settings alone", Lift: "leave it out"}
 	}
 	files := a.files(p)
-	files = append(files, file{path: settings, edit: func(old []byte) ([]byte, error) { return config.SetEnabled(old, true, settings) }})
+	files = append(files, switches(settings))
 	var out []Change
 	for _, f := range files {
 		c, err := f.change(f.edit)
+		if err == nil && c.Before != nil {
+			c.bare, err = f.strip(c.Before)
+		}
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// switches is the user's file of bawn's settings.
+func switches(path string) file {
+	set := func(on bool) func([]byte) ([]byte, error) {
+		return func(old []byte) ([]byte, error) { return config.SetEnabled(old, on, path) }
+	}
+	return file{path: path, edit: set(true), strip: set(false)}
 }
 
 // change reads a file and edits it.
@@ -201,10 +232,11 @@ func (c Change) missing() (out []string) {
 	return out
 }
 
-// note is what the record says of a change; old is what it said before, for
-// a file that was set up already and not touched since.
+// note is what the record says of a change; old is what it said before, of a
+// file that was set up already. If somebody changed that since, what was before
+// is what they wrote, without setup's part.
 func (c Change) note(old *done) done {
-	x := done{Path: c.Path, Real: c.real, Perm: c.perm, Before: c.Before, After: c.After, Made: c.missing()}
+	x := done{Path: c.Path, Real: c.real, Perm: c.perm, Before: c.bare, After: c.After, Made: c.missing()}
 	if old != nil && bytes.Equal(old.After, c.Before) {
 		x.Before, x.Perm, x.Made = old.Before, old.Perm, old.Made
 	}
@@ -214,15 +246,14 @@ func (c Change) note(old *done) done {
 // Apply makes the changes of a plan, and notes how to take them back before
 // the first is made. verify is asked once all are there; if it fails, all are
 // taken back.
-func (s Store) Apply(a *Agent, p Place, changes []Change, verify func() error) error {
-	d, r, unlock, err := s.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
+func (s *Held) Apply(a *Agent, p Place, changes []Change, verify func() error) (err error) {
+	r := s.all
 	next := records{Agents: maps.Clone(r.Agents), Settings: r.Settings}
 	settings := changes[len(changes)-1]
 	if settings.Changed() || r.Settings != nil { // else somebody else enabled it
+		if r.Settings == nil {
+			settings.bare = settings.Before
+		}
 		x := settings.note(r.Settings)
 		next.Settings = &x
 	}
@@ -231,7 +262,7 @@ func (s Store) Apply(a *Agent, p Place, changes []Change, verify func() error) e
 		list = append(list, c.note(find(r.Agents[key(a, p)], c.Path)))
 	}
 	next.Agents[key(a, p)] = list
-	if err := s.save(d, next); err != nil {
+	if err := s.save(next); err != nil {
 		return err
 	}
 	var written []Change
@@ -252,7 +283,7 @@ func (s Store) Apply(a *Agent, p Place, changes []Change, verify func() error) e
 		c.Before, c.After = c.After, c.Before
 		err = errors.Join(err, c.write())
 	}
-	return errors.Join(err, s.save(d, r))
+	return errors.Join(err, s.save(r))
 }
 
 func find(list []done, path string) *done {
@@ -284,14 +315,9 @@ func (s Store) Has(agent, project string) bool {
 type Undone struct{ Path, What string }
 
 // Undo takes a set-up back. A file that nobody touched since gets its old
-// bytes; from another only bawn's entries are taken out. last reports whether
-// no agent is set up any more.
-func (s Store) Undo(a *Agent, p Place, settings string) (out []Undone, last bool, err error) {
-	d, r, unlock, err := s.lock()
-	if err != nil {
-		return nil, false, err
-	}
-	defer unlock()
+// bytes; from another only bawn's entries are taken out.
+func (s *Held) Undo(a *Agent, p Place, settings string) (out []Undone, err error) {
+	r := s.all
 	undo := func(f file, x *done) error {
 		u, err := f.undo(x)
 		if u.What != "" {
@@ -300,20 +326,29 @@ func (s Store) Undo(a *Agent, p Place, settings string) (out []Undone, last bool
 		return err
 	}
 	for _, f := range a.files(p) {
-		if err := undo(f, find(r.Agents[key(a, p)], f.path)); err != nil {
-			return out, false, err
+		x := find(r.Agents[key(a, p)], f.path)
+		real, err := filepath.EvalSymlinks(f.path)
+		if err != nil {
+			real = f.path
+		}
+		if err := undo(f, x); err != nil {
+			return out, err
+		}
+		if x != nil && x.Real != real { // a link that leads elsewhere now
+			f.path = x.Real
+			if err := undo(f, x); err != nil {
+				return out, err
+			}
 		}
 	}
 	delete(r.Agents, key(a, p))
-	last = len(r.Agents) == 0
-	if last && r.Settings != nil {
-		f := file{path: settings, strip: func(old []byte) ([]byte, error) { return config.SetEnabled(old, false, settings) }}
-		if err := undo(f, r.Settings); err != nil {
-			return out, false, err
+	if s.Empty() && r.Settings != nil {
+		if err := undo(switches(settings), r.Settings); err != nil {
+			return out, err
 		}
 		r.Settings = nil
 	}
-	return out, last, s.save(d, r)
+	return out, s.save(r)
 }
 
 func (f file) undo(x *done) (Undone, error) {

@@ -44,25 +44,41 @@ func newWorld(t *testing.T) *world {
 
 func good() error { return nil }
 
-func (w *world) apply(t *testing.T, agent string) error {
+// make sets an agent up, as it is planned.
+func (w *world) make(t *testing.T, agent string, changes []Change, verify func() error) error {
 	t.Helper()
-	changes, err := Plan(Find(agent), w.p, w.settings)
+	held, err := w.Hold()
 	if err != nil {
 		return err
 	}
-	return w.Apply(Find(agent), w.p, changes, good)
+	defer held.Close()
+	if changes == nil {
+		if changes, err = Plan(Find(agent), w.p, w.settings); err != nil {
+			return err
+		}
+	}
+	return held.Apply(Find(agent), w.p, changes, verify)
+}
+
+func (w *world) apply(t *testing.T, agent string) error {
+	t.Helper()
+	return w.make(t, agent, nil, good)
 }
 
 func (w *world) undo(t *testing.T, agent string) []Undone {
 	t.Helper()
-	list, _, err := w.Undo(Find(agent), w.p, w.settings)
+	held, err := w.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	list, err := held.Undo(Find(agent), w.p, w.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-// tree is every file of the home but bawn's own state, with its mode.
 func (w *world) tree(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -267,11 +283,7 @@ func TestFailedVerify(t *testing.T) {
 	write(t, w.path("claude"), "{}\n")
 	broken := errors.New("no user namespaces")
 	try := func() error {
-		changes, err := Plan(Find("claude"), w.p, w.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.Apply(Find("claude"), w.p, changes, func() error {
+		return w.make(t, "claude", nil, func() error {
 			if !strings.Contains(read(t, w.path("claude")), "bawn") {
 				t.Error("asked before the files were written")
 			}
@@ -350,7 +362,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, w.path("gemini"), "{\"theme\": \"new\"}\n")
-	if err := w.Apply(Find("gemini"), w.p, changes, good); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if err := w.make(t, "gemini", changes, good); err == nil || !strings.Contains(err.Error(), "meanwhile") {
 		t.Error(err)
 	}
 	if got := read(t, w.path("gemini")); got != "{\"theme\": \"new\"}\n" {
@@ -361,9 +373,6 @@ func TestChangedMeanwhile(t *testing.T) {
 // Many set-ups at once lose no record.
 func TestTogether(t *testing.T) {
 	w := newWorld(t)
-	if err := w.apply(t, "opencode"); err != nil { // enables
-		t.Fatal(err)
-	}
 	var wait sync.WaitGroup
 	for _, agent := range Names() {
 		wait.Go(func() {

@@ -116,6 +116,43 @@ func TestT8_NobodyToAsk(t *testing.T) {
 	}
 }
 
+// check says what a command would meet now: nobody to ask, a question, or what was
+// said to it.
+func TestCheckKnowsTheAnswers(t *testing.T) {
+	check := func(d *desk, object string) string {
+		t.Helper()
+		return into[struct{ Verdict string }](t, d.call("check", args{"action": "connect", "object": object})).Verdict
+	}
+	if got := check(open(t, options{}), "h.example:80"); got != "deny" {
+		t.Errorf("nobody to ask: %s", got)
+	}
+	p := &person{answers: []sdk.ElicitResult{says("session"), {Action: "decline"}}}
+	d := open(t, options{client: &sdk.ClientOptions{ElicitationHandler: p.elicit}})
+	for _, want := range []string{"allow", "deny"} {
+		host := want + ".example"
+		if got := check(d, host+":80"); got != "ask" {
+			t.Errorf("before: %s", got)
+		}
+		d.bash("curl -sS http://" + host + "/")
+		if got := check(d, host+":80"); got != want {
+			t.Errorf("%s: %s", host, got)
+		}
+	}
+}
+
+// A server in airlock names a way out that its user has: no key is pressed here.
+func TestN8_AirlockInAServer(t *testing.T) {
+	d := open(t, options{flags: []string{"--tier", "airlock"}})
+	for tool, a := range map[string]args{
+		"bash": {"command": "curl -sS http://x.example/"}, "fetch": {"url": "http://x.example/"}, "web_fetch": {"url": "http://x.example/"},
+		"check": {"action": "connect", "object": "x.example"},
+	} {
+		if res := d.call(tool, a); !strings.Contains(res.text, "--tier guarded, where this is started") || strings.Contains(res.text, "/tier") {
+			t.Errorf("%s: %s", tool, res.text)
+		}
+	}
+}
+
 // --no-prompt asks nobody, whatever the client can do.
 func TestT8_NoPrompt(t *testing.T) {
 	p := &person{answers: []sdk.ElicitResult{says("once")}}

@@ -108,6 +108,15 @@ func TestKeptOutput(t *testing.T) {
 	if all.Len() != 108_894 || !strings.HasSuffix(all.String(), "\n19999\n20000\n") {
 		t.Errorf("%d bytes", all.Len())
 	}
+	// Of more than is kept the end, and that is said.
+	long := d.bash("echo begin; head -c 20000000 /dev/zero | tr '\\0' x")
+	if !strings.HasPrefix(long.Stdout, "[the first 3222790 bytes are no longer kept]\nxxx") {
+		t.Errorf("%.100s", long.Stdout)
+	}
+	res := d.call("bash_output", args{"run_id": long.RunID, "offset": 0})
+	if out := into[mcp.RunResult](t, res); out.Start != 3_222_790 || !strings.Contains(res.text, "begins at offset 3222790") {
+		t.Errorf("%d, %.100s", out.Start, res.text[len(res.text)-200:])
+	}
 	one := into[mcp.RunResult](t, d.call("bash_output", args{"run_id": r.RunID, "offset": 0, "stream": "stderr"}))
 	if one.Stderr != "end\n" || one.Running || code(one) != 0 {
 		t.Errorf("%+v", one)
@@ -309,7 +318,7 @@ func TestPlanning(t *testing.T) {
 	}
 	for _, c := range []struct{ action, object, want string }{
 		{"write", "a.txt", "allow: write "}, {"write", ".git/config", "deny: write "}, {"read", filepath.Join(d.Home, ".ssh/id_rsa"), "deny: read "},
-		{"connect", "packages.npmjs.org", "allow: connect "}, {"connect", "127.0.0.1:80", "deny: connect "}, {"connect", "other.example", "ask: connect "},
+		{"connect", "packages.npmjs.org", "allow: connect "}, {"connect", "127.0.0.1:80", "deny: connect "}, {"connect", "other.example", "deny: connect "},
 		{"run", "echo x", "allow: run "}, {"run", "curl http://other.example/", "deny: run "},
 	} {
 		if r := d.works("check", args{"action": c.action, "object": c.object}); !strings.HasPrefix(r.text, c.want) {

@@ -135,6 +135,9 @@ func TestF8_PlacesOfFiles(t *testing.T) {
 			if strings.Contains(fmt.Sprint(r), "SECRET") {
 				t.Errorf("%s was read", p)
 			}
+			if len(r.Denied) != 1 || !strings.HasPrefix(r.Denied[0].Rule, "credential:") || !strings.Contains(r.Denied[0].Hint, "--tier open") {
+				t.Errorf("%s: %+v", p, r.Denied)
+			}
 		}
 		for p, want := range map[string]string{"out-link": "outside\n", "out-hard": "outside\n", "in-link": "inside\n", "out-dir/o.txt": "outside\n", "dir/../in-dir/in.txt": "inside\n"} {
 			if r := d.works("read_file", args{"path": p}); r.text != want {

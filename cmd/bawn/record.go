@@ -54,6 +54,21 @@ func (r *recorder) line(line []sandbox.Ancestor) {
 	}
 }
 
+// saw records processes that were seen; it fits session.Options.Seen. A count
+// comes at the end, and follows the record of the first one.
+func (r *recorder) saw(processes []sandbox.Ancestor) {
+	if r == nil {
+		return
+	}
+	for _, a := range processes {
+		if a.Count == 0 {
+			r.line([]sandbox.Ancestor{a})
+			continue
+		}
+		_ = r.add(audit.Record{Kind: audit.Process, Inside: a.PID, Parent: a.Parent, Command: a.Command, Count: a.Count})
+	}
+}
+
 // logVariable switches the log off, where there is no place for one.
 const logVariable = "BAWN_LOG"
 
@@ -257,6 +272,8 @@ func (r taskRecorder) Connection(e egress.Event) error {
 }
 
 func (r taskRecorder) Named(e sandbox.NameEvent) { r.named(e) }
+
+func (r taskRecorder) Seen(p []sandbox.Ancestor) { r.saw(p) }
 
 func (r taskRecorder) End(code int, reason string, denied int) {
 	r.end(session.Result{Code: code, Reason: reason, MoreDenials: denied}, nil)

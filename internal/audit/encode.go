@@ -45,6 +45,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	e.number("pid", int64(r.PID))
 	e.number("inside", int64(r.Inside))
 	e.number("parent", int64(r.Parent))
+	e.number("count", int64(r.Count))
 	if r.Rule != (policy.Rule{}) {
 		e.b = append(e.b, `,"rule":{"id":`...)
 		e.b = appendString(e.b, r.Rule.ID, maxText)

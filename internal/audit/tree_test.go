@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,5 +50,22 @@ func TestProcessesAreLeftOut(t *testing.T) {
 	}
 	if got, err := Last(state, Filter{Command: "sh"}, 0); err != nil || len(got) != 10 || got[9].Count != 4 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// What is written has each unseen character as JSON escapes it, and reads back
+// as it was.
+func TestUnseenIsEscaped(t *testing.T) {
+	const unseen = "\x1b\u202e\u200f\u200e\u061c\u2028\u200b\u2066\u3164\U000e0041\u009b"
+	line := appendRecord(nil, &Record{Kind: Decided, Run: "a", Action: Write, Target: "/a" + unseen + "é漢😀"})
+	if i := strings.IndexAny(string(line), unseen); i >= 0 {
+		t.Errorf("%+q", line[i:i+8])
+	}
+	if r, err := Parse(bytes.TrimSuffix(line, []byte("\n"))); err != nil || r.Target != "/a"+unseen+"é漢😀" {
+		t.Errorf("%+q, %v", r.Target, err)
+	}
+	var any map[string]any
+	if err := json.Unmarshal(line, &any); err != nil || any["target"] != "/a"+unseen+"é漢😀" {
+		t.Errorf("%+q, %v", any["target"], err)
 	}
 }

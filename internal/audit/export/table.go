@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bawn/internal/audit"
+	"bawn/internal/policy"
 )
 
 // columns of CSV: one for each field.
@@ -93,12 +94,13 @@ func cell(s string) string {
 var plainMarkdown = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "!", "\\!", "#", "\\#")
 
-// printable replaces what a terminal or browser would act on.
+// printable replaces what a terminal or browser would act on, and what no eye
+// sees.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return '·'
+		if r == '\n' || r == '\t' || policy.Visible(r) {
+			return r
 		}
-		return r
+		return '·'
 	}, s)
 }

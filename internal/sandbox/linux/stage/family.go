@@ -34,8 +34,10 @@ type family struct {
 
 	looked time.Time     // the last look
 	pause  time.Duration // until the next
-	last   string        // the newest number at the last look
-	still  bool          // it was that before
+
+	looks sync.Mutex // one look at a time
+	last  string     // the newest number at the last one
+	still bool       // it was that before
 }
 
 type kin struct {
@@ -183,6 +185,8 @@ func (f *family) wait() int {
 // look reads all processes. Without a new one since two looks there is nothing
 // to see: one at least, since a process becomes another after it began.
 func (f *family) look() {
+	f.looks.Lock()
+	defer f.looks.Unlock()
 	var buf [8192]byte
 	n := readFile("/proc/loadavg", buf[:])
 	last := string(buf[bytes.LastIndexByte(buf[:n], ' ')+1 : n])
@@ -218,7 +222,9 @@ func (f *family) look() {
 // atEnd looks once more if the command left anything behind.
 func (f *family) atEnd() {
 	if unix.Kill(-1, 0) == nil {
+		f.looks.Lock()
 		f.last = ""
+		f.looks.Unlock()
 		f.look()
 	}
 }

@@ -109,6 +109,7 @@ func (f *runFlags) runInside(s *settings, d *decided, args []string, in inside) 
 		Backend:    in.backend(gate),
 		Egress:     way,
 		Named:      f.log.named,
+		Seen:       f.log.saw,
 		Ask:        d.hosts,
 		Save:       func(rule string) error { return config.SaveAllowed(config.UserDir(os.Environ(), ""), rule) },
 		Stdio:      in.stdio,

@@ -138,6 +138,7 @@ func logCommand(args []string) int {
 	if !f.hasN && do != "export" {
 		f.last = defaultLast
 	}
+	f.filter.NoProcesses = do == "list" || do == "follow"
 	switch do {
 	case "runs":
 		return f.runs()

@@ -31,6 +31,7 @@ type recorder struct {
 	mu     sync.Mutex
 	failed error // of the first record that could not be kept
 	seen   map[sandbox.Ancestor]bool
+	tree   []member // all of them, for the report
 }
 
 // maxProcesses bounds the processes that are recorded of one run.
@@ -46,11 +47,32 @@ func (r *recorder) line(line []sandbox.Ancestor) {
 				r.seen = map[sandbox.Ancestor]bool{}
 			}
 			r.seen[a] = true
+			r.tree = append(r.tree, member{a.PID, a.Parent, a.Command, 0})
 		}
 		r.mu.Unlock()
 		if !known {
 			_ = r.add(audit.Record{Kind: audit.Process, Inside: a.PID, Parent: a.Parent, Command: a.Command})
 		}
+	}
+}
+
+// saw records processes that were seen; it fits session.Options.Seen. A count
+// comes at the end, and follows the record of the first one.
+func (r *recorder) saw(processes []sandbox.Ancestor) {
+	if r == nil {
+		return
+	}
+	for _, a := range processes {
+		if a.Count == 0 {
+			r.line([]sandbox.Ancestor{a})
+			continue
+		}
+		r.mu.Lock()
+		if i := slices.Index(r.tree, member{a.PID, a.Parent, a.Command, 0}); i >= 0 {
+			r.tree[i].Count = a.Count
+		}
+		r.mu.Unlock()
+		_ = r.add(audit.Record{Kind: audit.Process, Inside: a.PID, Parent: a.Parent, Command: a.Command, Count: a.Count})
 	}
 }
 
@@ -108,6 +130,16 @@ func unrecorded(err error) error {
 		What: "the run", Why: "it cannot be recorded: " + err.Error(),
 		Lift: "make room there, let XDG_STATE_HOME name a folder of yours that can be written, or set " + logVariable + "=off to run without a record",
 	}
+}
+
+// processes are those of the run that were seen.
+func (r *recorder) processes() []member {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.tree)
 }
 
 // id is the run's; "" if nothing is recorded.
@@ -257,6 +289,8 @@ func (r taskRecorder) Connection(e egress.Event) error {
 }
 
 func (r taskRecorder) Named(e sandbox.NameEvent) { r.named(e) }
+
+func (r taskRecorder) Seen(p []sandbox.Ancestor) { r.saw(p) }
 
 func (r taskRecorder) End(code int, reason string, denied int) {
 	r.end(session.Result{Code: code, Reason: reason, MoreDenials: denied}, nil)

@@ -65,6 +65,16 @@ type report struct {
 	Written []string `json:"written,omitempty"` // names that run code outside later
 	Unheld  []string `json:"unheld,omitempty"`  // protected names that appeared or changed
 	Staged  string   `json:"staged,omitempty"`  // the id of what is staged
+	// Processes are those that were seen, as the log has them.
+	Processes []member `json:"processes,omitempty"`
+}
+
+// member is one process of a report, as the sandbox counts.
+type member struct {
+	PID     int    `json:"pid"`
+	Parent  int    `json:"parent"`
+	Command string `json:"command"`
+	Count   int    `json:"count,omitempty"` // of equal ones
 }
 
 // reportTo is where the report goes: to a file, or a descriptor.
@@ -152,7 +162,7 @@ func (f *runFlags) tell(res session.Result, denials []denial, code *int) {
 	}
 	r := report{
 		Version: audit.Version, Run: f.log.id(), Command: policy.Redact(commandLine(f.command)), Code: code, Reason: res.Reason,
-		Denials: append([]denial{}, denials...), More: res.MoreDenials, Staged: f.staged,
+		Denials: append([]denial{}, denials...), More: res.MoreDenials, Staged: f.staged, Processes: f.log.processes(),
 	}
 	for _, e := range res.Watched {
 		r.Written = append(r.Written, e.Path)

@@ -73,6 +73,8 @@ func (d *decoder) field(r *Record, key string) {
 		r.Inside = int(d.number())
 	case "parent":
 		r.Parent = int(d.number())
+	case "count":
+		r.Count = int(d.number())
 	case "rule":
 		d.object(func(key string) {
 			switch key {

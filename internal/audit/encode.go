@@ -3,6 +3,7 @@ package audit
 import (
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"bawn/internal/policy"
@@ -45,6 +46,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	e.number("pid", int64(r.PID))
 	e.number("inside", int64(r.Inside))
 	e.number("parent", int64(r.Parent))
+	e.number("count", int64(r.Count))
 	if r.Rule != (policy.Rule{}) {
 		e.b = append(e.b, `,"rule":{"id":`...)
 		e.b = appendString(e.b, r.Rule.ID, maxText)
@@ -123,10 +125,11 @@ func appendRune(b []byte, c rune) []byte {
 	switch {
 	case c == '"' || c == '\\':
 		return append(b, '\\', byte(c))
-	case c < ' ' || c >= 0x7f && c < 0xa0: // what a terminal acts on
-		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-	case c == 0x2028 || c == 0x2029 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069: // lines, and writing to the left
-		return append(b, '\\', 'u', '2', '0', hex[c>>4&15], hex[c&15])
+	case policy.Visible(c):
+		return utf8.AppendRune(b, c)
+	case c > 0xffff:
+		high, low := utf16.EncodeRune(c)
+		return appendRune(appendRune(b, high), low)
 	}
-	return utf8.AppendRune(b, c)
+	return append(b, '\\', 'u', hex[c>>12&15], hex[c>>8&15], hex[c>>4&15], hex[c&15]) // what a terminal or an eye acts on
 }

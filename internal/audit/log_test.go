@@ -405,8 +405,9 @@ func TestTimeline(t *testing.T) {
 	for _, p := range [][3]any{{6, 1, "sh"}, {8, 7, "curl"}, {7, 6, "make"}, {6, 1, "make"}, {20, 20, "loop"}, {31, 30, "a"}, {30, 31, "b"}} {
 		run.Records = append(run.Records, Record{Kind: Process, Inside: p[0].(int), Parent: p[1].(int), Command: p[2].(string)})
 	}
-	want := "  6  sh → make  +0s\n    7  make  +0s\n      8  curl  +0s\n  20  loop  +0s\n  31  a  +0s\n    30  b  +0s\n"
-	if got := processTree(run); got != want {
+	run.Records = append(run.Records, Record{Kind: Process, Inside: 7, Parent: 6, Command: "make", Count: 340}, Record{Kind: Process, Count: 12})
+	want := "  6  sh → make  +0s\n    7  make (340 times)  +0s\n      8  curl  +0s\n  20  loop  +0s\n  31  a  +0s\n    30  b  +0s\n  and 12 more\n"
+	if got := Tree(run); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

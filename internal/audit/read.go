@@ -22,6 +22,8 @@ type Filter struct {
 	Path    string // of Target: the path, or one below it
 	Command string // a part of Command, or of the target of a decision to run one
 	Since   time.Time
+	// NoProcesses leaves records of processes out, which belong to a run's tree.
+	NoProcesses bool
 }
 
 // needles are what a line must hold to be one that is wanted, the longest
@@ -52,7 +54,7 @@ func (f Filter) Match(r *Record) bool {
 		(f.Host == "" || hostMatches(r, strings.ToLower(f.Host))) &&
 		(f.Path == "" || pathMatches(r, f.Path)) &&
 		(f.Command == "" || strings.Contains(r.Command, f.Command) || r.Action == Run && strings.Contains(r.Target, f.Command)) &&
-		!r.Time.Before(f.Since)
+		!r.Time.Before(f.Since) && !(f.NoProcesses && r.Kind == Process)
 }
 
 func hostMatches(r *Record, want string) bool {
@@ -260,8 +262,14 @@ func (s *scanner) may(line []byte) bool {
 			return false
 		}
 	}
+	if s.NoProcesses && bytes.Contains(line[:min(len(line), 96)], processKind) {
+		return false
+	}
 	return s.since == nil || !s.early(line)
 }
+
+// processKind stands near the beginning of such a line: in texts quotes are escaped.
+var processKind = []byte(`,"kind":"` + Process + `"`)
 
 // followPause is how often a log is looked at for more.
 const followPause = 200 * time.Millisecond

@@ -72,6 +72,7 @@ type Record struct {
 	PID     int    // as the host counts
 	Inside  int    // as the sandbox counts
 	Parent  int    // of Inside, of Process
+	Count   int    // of Process: how many of that name Parent started, of which Inside was the first
 	Rule    policy.Rule
 
 	// Prev is the SHA-256 of the line before, in hexadecimal.

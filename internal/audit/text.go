@@ -45,8 +45,15 @@ func (r Record) Text() string {
 	case Opened:
 		add("file %d", r.File)
 	case Process:
+		if r.Inside == 0 {
+			add("%d more", r.Count)
+			break
+		}
 		add("%d  %s", r.Inside, r.Command)
 		add("started by %d", r.Parent)
+		if r.Count > 1 {
+			add("%d times", r.Count)
+		}
 	case Ended:
 		add("after %s", ShortTime(r.Duration))
 		if r.Denied > 0 {

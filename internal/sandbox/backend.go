@@ -64,6 +64,7 @@ const (
 	EventName                // Name is what the guard refused or watched
 	EventNotice              // Reason holds lines for a person: what they do not get
 	EventConnected           // File is the socket, or nil and Reason says why
+	EventProcesses           // Processes were seen
 	EventLost                // something was written to the folder Reason (Mount.Lost), and goes with the sandbox
 )
 
@@ -76,6 +77,8 @@ type Event struct {
 	File   *os.File
 	Net    *Sockets
 	Name   *NameEvent
+
+	Processes []Ancestor
 }
 
 // NameEvent is a name that a command was refused, or one that runs code
@@ -97,6 +100,9 @@ type NameEvent struct {
 type Ancestor struct {
 	PID, Parent int
 	Command     string
+	// Count is how many of that name the same one started, this being the first;
+	// 0 is not counted. Without a PID: how many there were besides all told.
+	Count int
 }
 
 // Sockets are the supervisor's ends of a sandbox's network: made inside, so

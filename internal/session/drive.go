@@ -321,6 +321,8 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 			net.connected(ev)
 		case sandbox.EventName:
 			t.named(ev.Name)
+		case sandbox.EventProcesses:
+			t.rec.Seen(ev.Processes)
 		case sandbox.EventNotice:
 			for line := range strings.Lines(ev.Reason) {
 				t.notice(strings.TrimSuffix(line, "\n"))

@@ -22,6 +22,7 @@ type Recorder interface {
 	// Connection fits Egress.Record.
 	Connection(e egress.Event) error
 	Named(e sandbox.NameEvent)
+	Seen(processes []sandbox.Ancestor)
 	// End is told of a command that was started; denied counts what it was refused.
 	End(code int, reason string, denied int)
 }
@@ -33,6 +34,7 @@ func (noRecord) Decided(Command, policy.Decision) error     { return nil }
 func (noRecord) Start(Command, policy.Policy, string) error { return nil }
 func (noRecord) Connection(egress.Event) error              { return nil }
 func (noRecord) Named(sandbox.NameEvent)                    {}
+func (noRecord) Seen([]sandbox.Ancestor)                    {}
 func (noRecord) End(int, string, int)                       {}
 
 // recorder begins the record of one more command.

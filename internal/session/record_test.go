@@ -46,6 +46,7 @@ func (m *memory) Start(c Command, _ policy.Policy, place string) error {
 	return m.add("start %s %s", c, place)
 }
 func (m *memory) Connection(e egress.Event) error { return m.add("connection %s", e.Connect.Host) }
+func (m *memory) Seen([]sandbox.Ancestor)         {}
 func (m *memory) Named(e sandbox.NameEvent)       { _ = m.add("named %s", e.Path) }
 func (m *memory) End(code int, reason string, denied int) {
 	_ = m.add("end %d %q %d", code, reason, denied)

@@ -34,6 +34,8 @@ type Options struct {
 	Ask approval.Asker
 	// Named is told of each name that the guard refused or watched; may be nil.
 	Named func(sandbox.NameEvent)
+	// Seen is told of processes that were seen; may be nil.
+	Seen func([]sandbox.Ancestor)
 	// Save keeps a host rule that was allowed for good; nil offers no such answer.
 	Save func(rule string) error
 	// Ended is told the outcome as soon as nothing of the run can act any more,
@@ -318,6 +320,10 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		}
 	case sandbox.EventName:
 		r.name(ev.Name)
+	case sandbox.EventProcesses:
+		if r.o.Seen != nil {
+			r.o.Seen(ev.Processes)
+		}
 	case sandbox.EventLost:
 		if len(r.lost) < maxDenials {
 			r.lost = append(r.lost, ev.Reason)

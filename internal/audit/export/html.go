@@ -209,7 +209,11 @@ func (p *page) runs(runs []audit.RunRecords) {
 		if n := r.Denied(); n > 0 {
 			p.add("<strong>%d denied</strong>", n)
 		}
-		p.add("</summary>\n<table>\n")
+		p.add("</summary>\n")
+		if tree := audit.Tree(r); tree != "" {
+			p.add("<pre>%s</pre>\n", tree)
+		}
+		p.add("<table>\n")
 		for i, x := range r.Records {
 			if x.Kind == audit.Process {
 				continue

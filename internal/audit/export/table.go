@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"bawn/internal/audit"
+	"bawn/internal/policy"
 )
 
 // columns of CSV: one for each field.
 var columns = []string{
 	"seq", "time", "kind", "run", "verdict", "action", "target", "command", "dir", "tier", "place", "via", "addr", "up", "down",
-	"pid", "inside", "parent", "rule", "rule_text", "rule_file", "rule_line", "lift", "code", "denied", "us", "error", "trace",
+	"pid", "inside", "parent", "count", "rule", "rule_text", "rule_file", "rule_line", "lift", "code", "denied", "us", "error", "trace",
 }
 
 // formulas are characters with which a spreadsheet begins a formula, the wide
@@ -43,7 +44,7 @@ func CSV(w io.Writer, records []audit.Record) error {
 		}
 		row := []string{
 			strconv.FormatUint(r.Seq, 10), stamp(r.Time), string(r.Kind), r.Run, r.Verdict, r.Action, r.Target, r.Command, r.Dir, r.Tier, r.Place,
-			r.Via, r.Addr, number(r.Up), number(r.Down), number(int64(r.PID)), number(int64(r.Inside)), number(int64(r.Parent)),
+			r.Via, r.Addr, number(r.Up), number(r.Down), number(int64(r.PID)), number(int64(r.Inside)), number(int64(r.Parent)), number(int64(r.Count)),
 			r.Rule.ID, r.Rule.Text, r.Rule.Origin.File, number(int64(r.Rule.Origin.Line)), r.Rule.Lift, code, number(int64(r.Denied)),
 			number(r.Duration.Microseconds()), r.Error, r.Trace,
 		}
@@ -93,12 +94,13 @@ func cell(s string) string {
 var plainMarkdown = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "!", "\\!", "#", "\\#")
 
-// printable replaces what a terminal or browser would act on.
+// printable replaces what a terminal or browser would act on, and what no eye
+// sees.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return '·'
+		if r == '\n' || r == '\t' || policy.Visible(r) {
+			return r
 		}
-		return r
+		return '·'
 	}, s)
 }

@@ -51,6 +51,10 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 		if n, ok := nameEvent(string(msg[1:])); ok {
 			return sandbox.Event{Kind: sandbox.EventName, Name: n}, nil
 		}
+	case msg[0] == stage.MsgProcess && len(fds) == 0:
+		if seen := members(string(msg[1:])); len(seen) > 0 {
+			return sandbox.Event{Kind: sandbox.EventProcesses, Processes: seen}, nil
+		}
 	case msg[0] == stage.MsgNetwork && len(msg) >= 2+code && code == len(fds):
 		if net, ok := p.sockets(msg[2:2+code], fds); ok {
 			net.Reason = string(msg[2+code:])
@@ -76,6 +80,26 @@ func nameEvent(text string) (*sandbox.NameEvent, bool) {
 		Allowed: text[0] == '+', Failed: text[0] == '!', PID: pid, Command: f[1], Op: f[2], Path: f[3],
 		Rule: policy.Rule{ID: f[4], Text: f[5], Lift: f[6]}, Reason: f[7],
 	}, err == nil
+}
+
+// members reads what was seen of the processes.
+func members(text string) (out []sandbox.Ancestor) {
+	for text != "" {
+		var one string
+		one, text, _ = strings.Cut(text, "\x00")
+		f := strings.SplitN(one, " ", 4)
+		if len(f) < 4 {
+			return nil
+		}
+		pid, err1 := strconv.Atoi(f[0])
+		parent, err2 := strconv.Atoi(f[1])
+		count, err3 := strconv.Atoi(f[2])
+		if err1 != nil || err2 != nil || err3 != nil {
+			return nil
+		}
+		out = append(out, sandbox.Ancestor{PID: pid, Parent: parent, Command: f[3], Count: count})
+	}
+	return out
 }
 
 // ancestors reads the line of processes behind it.

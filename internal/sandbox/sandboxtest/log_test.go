@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -125,6 +126,33 @@ func TestC5_RunsAreRecorded(t *testing.T) {
 		if v := b.Bawn(t, "log", "verify"); v.Code != 1 || !strings.Contains(v.Stderr, "000001.jsonl:7: ") {
 			t.Errorf("%+v", v)
 		}
+	})
+}
+
+// The tree of a run has what made names, equal ones as one, and what the command
+// left behind, each below the one that started it as long as that lives; the list is not full of them.
+func TestC5_ProcessTree(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		report := filepath.Join(b.Workspace, "report")
+		b.Flags = append(b.Flags, "--report", report)
+		b.Sh(t, `for i in 1 2 3; do touch f$i; done; sh -c 'mkdir d; :'; sleep 60 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; exit 0`).OK(t)
+		show := b.Bawn(t, "log", "show").OK(t).Stdout
+		for _, want := range []string{`\n  \d+  sh  \+`, `\n    \d+  touch \(3 times\)  \+`, `\n    \d+  sh  \+\S+\n      \d+  mkdir  \+`, `\n(  )?  \d+  (sh → )?sleep  \+`} {
+			if !regexp.MustCompile(want).MatchString(show) {
+				t.Errorf("no %q in\n%s", want, show)
+			}
+		}
+		if text, err := os.ReadFile(report); err != nil || !regexp.MustCompile(`\{"pid":\d+,"parent":\d+,"command":"touch","count":3\}`).Match(text) {
+			t.Errorf("%s, %v", text, err)
+		}
+		if r := b.Bawn(t, "log").OK(t); strings.Contains(r.Stdout, "touch  ") || strings.Contains(r.Stdout, "  process ") {
+			t.Errorf("%s", r.Stdout)
+		}
+		if r := b.Bawn(t, "log", "export", "html").OK(t); !strings.Contains(r.Stdout, "touch (3 times)") {
+			t.Error("the page has no tree")
+		}
+		b.Bawn(t, "log", "verify").OK(t)
 	})
 }
 

@@ -159,6 +159,7 @@ func (w *worker) adoptUmask() {
 	u := 0o777 // as strict as can be
 	if text, err := w.callerStatus(); err == nil {
 		u = int(statusNumber(text, "Umask", 8))
+		w.saw(text)
 	}
 	if u != w.umask {
 		if !w.commonFS {
@@ -217,4 +218,16 @@ func errnoOf(err error) unix.Errno {
 		return errno
 	}
 	return unix.EIO
+}
+
+// saw reports the caller, by its status, which was read anyway; once as long as
+// it calls.
+func (w *worker) saw(text []byte) {
+	tgid := int(statusNumber(text, "Tgid", 10))
+	name, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("Name:\t")), []byte("\n"))
+	if tgid != w.pid() || tgid == w.sawPID && string(name) == w.sawName { // of a thread the name is its own
+		return
+	}
+	w.sawPID, w.sawName = tgid, string(name)
+	w.report(Event{Seen: true, TGID: tgid, Parent: int(statusNumber(text, "PPid", 10)), Command: w.sawName})
 }

@@ -154,6 +154,10 @@ type Event struct {
 	Reason  string // Vet's error text, or ""
 	// Failed: the kernel refused it, for whatever reason, and not the rules.
 	Failed bool
+	// Seen: nothing was decided; a process makes names. TGID, Parent and Command
+	// alone are set.
+	Seen   bool
+	Parent int
 	// Line is the process and those that started it, up to the guard's child.
 	Line []Ancestor
 }

@@ -136,6 +136,8 @@ type worker struct {
 	statusOf, statusFD int // see callerStatus
 	asked              asked
 	denied             bool // by the rules, in this call
+	sawPID             int  // see saw
+	sawName            string
 	// Room for what is read, so that answering makes little garbage: each
 	// collection of it would wake other threads.
 	path [pathMax]byte

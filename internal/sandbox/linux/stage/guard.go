@@ -18,8 +18,7 @@ import (
 // for as long as anything in the sandbox does; without it calls would fail, so
 // an end by an error ends the run. mounts are what it holds in the place of
 // mounts, where there are none.
-func serveGuard(listener, lock int, g sandbox.Guard, mounts []rules.Mount) *teller {
-	t := newTellerFor(nil)
+func serveGuard(t *teller, listener, lock int, g sandbox.Guard, mounts []rules.Mount) {
 	streams := guard.Streams() // before this process lets go of them
 	go func() {
 		// Here, beside the start of the command: its first call waits for it.
@@ -27,7 +26,6 @@ func serveGuard(listener, lock int, g sandbox.Guard, mounts []rules.Mount) *tell
 			os.Exit(report(err))
 		}
 	}()
-	return t
 }
 
 // Rules are the name guard's rules for a run; with mounts it holds these too.
@@ -65,13 +63,21 @@ type teller struct {
 	ended bool
 	queue chan []byte   // nil until there is something to tell
 	sent  chan struct{} // closed when all is sent
+
+	family *family
 }
 
 func newTellerFor(queue chan []byte) *teller {
-	return &teller{told: map[string]bool{}, queue: queue}
+	t := &teller{told: map[string]bool{}, queue: queue}
+	t.family = newFamily(t.process)
+	return t
 }
 
 func (t *teller) note(e guard.Event) {
+	if e.Seen {
+		t.family.add(e.TGID, e.Parent, e.Command)
+		return
+	}
 	if e.Allowed && !strings.HasPrefix(e.Rule.ID, "watch:") {
 		return // git's config, seen and found harmless
 	}
@@ -102,8 +108,13 @@ func (t *teller) note(e guard.Event) {
 		}
 		msg = append(msg, more...)
 	}
+	t.put(msg)
+}
+
+// put sends a message, later. The caller has locked t.mu.
+func (t *teller) put(msg []byte) {
 	if t.queue == nil {
-		room := 0
+		room := maxFamily
 		for _, n := range tellings {
 			room += n
 		}
@@ -111,6 +122,15 @@ func (t *teller) note(e guard.Event) {
 		go t.send()
 	}
 	t.queue <- msg // never full: one place for each that is told
+}
+
+// process tells of a member of the family.
+func (t *teller) process(msg []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended {
+		t.put(msg)
+	}
 }
 
 // maxName bounds one message: a path, its rule and the reason, of which each
@@ -137,9 +157,6 @@ func (t *teller) send() {
 // end waits until all that the command did is told: what it was refused last
 // is often why it ended.
 func (t *teller) end() {
-	if t == nil {
-		return
-	}
 	t.mu.Lock()
 	first := !t.ended
 	t.ended = true
@@ -151,6 +168,11 @@ func (t *teller) end() {
 		close(t.queue)
 	}
 	<-t.sent
+	if first {
+		for _, msg := range t.family.counts() {
+			_ = send(msg[0], msg[1:]...)
+		}
+	}
 }
 
 // installGuard puts the calling thread under the guard's filter.

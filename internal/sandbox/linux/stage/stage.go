@@ -158,8 +158,9 @@ func run(mark Mark) int {
 	for _, sig := range pending {
 		deliver(pid, sig)
 	}
-	go control(pid, func() {})
+	go control(pid, func() {}, names.family)
 	return reap(pid, func() {
+		names.family.atEnd()
 		endRest()
 		names.end()
 		in.settle()
@@ -361,10 +362,17 @@ func endRest() {
 }
 
 // control delivers the supervisor's signals; when it is gone, all ends, after
-// what gone does about it.
-func control(pid int, gone func()) {
+// what gone does about it. seen, if not nil, is the family, at which it looks
+// while it waits.
+func control(pid int, gone func(), seen *family) {
 	buf := make([]byte, 16)
 	for {
+		if seen != nil {
+			p := []unix.PollFd{{Fd: ControlFD, Events: unix.POLLIN}}
+			if n, _ := unix.Poll(p, seen.wait()); n <= 0 {
+				continue
+			}
+		}
 		n, err := unix.Read(ControlFD, buf)
 		switch {
 		case err == unix.EINTR:

@@ -19,17 +19,18 @@ import (
 
 // start confines the calling thread and forks the command from it. Pid 1 goes on from this thread, so what
 // reads the supervisor's messages later is no more privileged than the
-// command, but for being out of its sight. lock is the guard's; t is nil without the name guard.
+// command, but for being out of its sight. lock is the guard's.
 func start(spec sandbox.Spec, lock int, tty *terminal) (pid int, t *teller, err error) {
 	if err := confine(); err != nil {
 		return 0, nil, err
 	}
+	t = newTellerFor(nil)
 	if spec.Guard.On {
 		listener, err := installGuard(spec.Guard.Only.On)
 		if err != nil {
 			return 0, nil, err
 		}
-		t = serveGuard(listener, lock, spec.Guard, nil)
+		serveGuard(t, listener, lock, spec.Guard, nil)
 	}
 	pid, err = spawn(spec, tty)
 	return pid, t, err

@@ -200,7 +200,7 @@ func runGuard() int {
 		if w.scoped {
 			w.killAll()
 		}
-	})
+	}, nil)
 	return reap(pid, func() {
 		if w.scoped {
 			w.endAll() // nothing makes names any more when the last are told
@@ -223,7 +223,8 @@ func startBelow(spec sandbox.Spec, lock int, tty *terminal, abi int) (pid int, n
 		if err != nil {
 			return err
 		}
-		names = serveGuard(listener, lock, spec.Guard, mountPoints(spec.Mounts))
+		names = newTellerFor(nil)
+		serveGuard(names, listener, lock, spec.Guard, mountPoints(spec.Mounts))
 		pid, err = spawn(spec, tty)
 		return err
 	})

@@ -29,6 +29,7 @@ PURE = ./internal/policy/... ./internal/hostname ./internal/shell/... ./internal
 BOTH = . ./internal/session/... ./cmd/...
 SUITE = $(filter-out $(shell go list $(PURE)),$(shell go list ./...))
 
+# What drives the built program has the tag !race: that has no detector in it.
 unit:
 	CGO_ENABLED=1 go test -race $(PURE) $(BOTH)
 

@@ -58,7 +58,7 @@ fuzz:
 
 # Kills at many more moments, as root and as a user, and the parallel tests often.
 soak:
-	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed' ./internal/sandbox/sandboxtest
+	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed|MakeAGitDirectory' ./internal/sandbox/sandboxtest
 	go test -count=30 -timeout 2h -run 'KilledSession|KeepKilled|DiscardAfterKill' ./cmd/bawn ./internal/staged
 	BAWN_SOAK=200 go test -count=5 -timeout 2h -run '^TestConcurrent$$' .
 

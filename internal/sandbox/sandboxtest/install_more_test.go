@@ -113,7 +113,7 @@ def build_wheel(folder, *rest, **more):
 		Write(t, b.Workspace+"/src.py", "")
 		Write(t, b.Workspace+"/pyproject.toml", "[tool.poetry]\nname = \"p\"\nversion = \"0.1.0\"\ndescription = \"\"\nauthors = []\n\n[tool.poetry.dependencies]\npython = \"^3.9\"\n"+
 			"good = {path = \"wheels/good-1.0-py3-none-any.whl\"}\nevil = {path = \"wheels/evil-1.0.tar.gz\"}\n")
-		Host(t, b, "mkdir -p ~/.cache; git init -q -b main; python3 -m venv --without-pip .venv").OK(t)
+		Host(t, b, "mkdir -p ~/.cache; git init -q -b main; python3 -m venv .venv").OK(t)
 		b.Env = append(b.Env, "WS="+b.Workspace, "PATH=/usr/bin:/bin", "POETRY_VIRTUALENVS_IN_PROJECT=true", "PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring", wide)
 		b.Flags = []string{"-q", "--profile", "install"}
 		b.Run(t, "poetry", "lock", "-n").OK(t)

@@ -27,15 +27,18 @@ lint:
 # Pure code with the race detector, and not again without; code that is both.
 PURE = ./internal/policy/... ./internal/hostname ./internal/shell/... ./internal/egress ./internal/sandbox ./internal/gitdir/...
 BOTH = . ./internal/session/... ./cmd/...
-SUITE = $(filter-out $(shell go list $(PURE)),$(shell go list ./...))
+# The longest first, so that all others run beside it.
+LONGEST = bawn/internal/sandbox/sandboxtest
+SUITE = $(LONGEST) $(filter-out $(LONGEST) $(shell go list $(PURE)),$(shell go list ./...))
 
+# What drives the built program has the tag !race: that has no detector in it.
 unit:
 	CGO_ENABLED=1 go test -race $(PURE) $(BOTH)
 
 # The real program in the real kernel, as root and as an ordinary user. Never
 # from the cache: it does not know the built program.
 suite:
-	test -n "$(SUITE)"
+	test -n "$(filter-out $(LONGEST),$(SUITE))"
 	go test -count=1 -timeout 30m $(SUITE)
 
 # Real agents from npm, as root, in a network namespace with nothing but a model
@@ -55,7 +58,7 @@ fuzz:
 
 # Kills at many more moments, as root and as a user, and the parallel tests often.
 soak:
-	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed' ./internal/sandbox/sandboxtest
+	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed|MakeAGitDirectory' ./internal/sandbox/sandboxtest
 	go test -count=30 -timeout 2h -run 'KilledSession|KeepKilled|DiscardAfterKill' ./cmd/bawn ./internal/staged
 	BAWN_SOAK=200 go test -count=5 -timeout 2h -run '^TestConcurrent$$' .
 

@@ -119,6 +119,58 @@ func TestBoundary(t *testing.T) {
 	})
 }
 
+// A name of another program's settings that is not there yet is held, unless
+// the caller lifts that; what is there is held without the guard too.
+func TestWithGuard(t *testing.T) {
+	eachLauncher(t, func(t *testing.T, launcher bawn.Option) {
+		for _, tc := range []struct {
+			opts []bawn.Option
+			held bool
+		}{
+			{nil, true},
+			{[]bawn.Option{bawn.WithGuard(true)}, true},
+			{[]bawn.Option{bawn.WithGuard(false)}, false},
+			{[]bawn.Option{bawn.WithGuard(false), bawn.WithGuard(true)}, true},
+		} {
+			ws := hostDir(t)
+			write(t, ws+"/.bashrc", "", 0o644)
+			p := newPolicy(t, bawn.Guarded, ws, append(tc.opts, launcher)...)
+			if w := p.Warnings(); len(w) != 0 {
+				t.Errorf("warnings: %q", w)
+			}
+			out, err := sh(t, p, "mkdir work && ! echo x >.bashrc && mkdir .codex && echo made")
+			if (err != nil) != tc.held || (out == "made\n") == tc.held {
+				t.Errorf("held %v: %q, %v", tc.held, out, err)
+			}
+			for name, want := range map[string]bool{"work": true, ".codex": !tc.held} {
+				if _, err := os.Stat(filepath.Join(ws, name)); (err == nil) != want {
+					t.Errorf("held %v: %s on the host: %v", tc.held, name, err)
+				}
+			}
+			if st, err := os.Stat(ws + "/.bashrc"); err != nil || st.Size() != 0 {
+				t.Errorf("held %v: .bashrc on the host: %v, %v", tc.held, st, err)
+			}
+		}
+	})
+}
+
+func TestCmdString(t *testing.T) {
+	for _, tc := range []struct {
+		cmd  bawn.Cmd
+		want string
+	}{
+		{*bawn.Command(t.Context(), bawn.Policy{}, "go"), "go"},
+		{*bawn.Command(t.Context(), bawn.Policy{}, "go", "test", "./..."), "go test ./..."},
+		{*bawn.Command(t.Context(), bawn.Policy{}, "sh", "-c", "a  b"), "sh -c a  b"},
+		{bawn.Cmd{Path: "/bin/true"}, "/bin/true"},
+		{bawn.Cmd{Path: "/bin/sh", Args: []string{"-sh", "x"}}, "/bin/sh x"}, // what runs, not what it is told it is
+	} {
+		if got := tc.cmd.String(); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
 func TestTiersAndModes(t *testing.T) {
 	root := hostDir(t)
 	ws, more := mkdir(t, root, "ws"), mkdir(t, root, "more")

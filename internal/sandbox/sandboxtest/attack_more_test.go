@@ -160,6 +160,7 @@ func TestF12_SocketFolderRenamed(t *testing.T) {
 // F11: bawn killed while bubblewrap has its child wait for the go-ahead leaves
 // neither of them. strace holds bubblewrap there, and ends after the last.
 func TestF11_KilledWhileBubblewrapStarts(t *testing.T) {
+	t.Parallel() // it waits
 	b := New(t, "bwrap")
 	run := []string{Binary(), "run", "-q", "--launcher", "bwrap", "--", "touch", "ran"}
 	trace := filepath.Join(filepath.Dir(b.Home), "trace")

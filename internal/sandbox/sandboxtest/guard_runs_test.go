@@ -43,6 +43,7 @@ while not os.path.exists("done") and time.time() < end:
     try:
         fd = os.open(".git/l", os.O_WRONLY)
     except OSError:
+        os.sched_yield() # each look costs its guard a core that the other run needs
         continue
     for _ in range(20):
         os.pwrite(fd, b"[core]\n\tfsmonitor = ./evil\n#", 0)
@@ -68,13 +69,14 @@ print("opened", won)
 	})
 }
 
-// makeConfigs and makeHeads make the two files in each of 200 folders at the
-// same moment.
+// makeConfigs and makeHeads make the two files in each of gitDirTries folders at
+// the same moment.
+var gitDirTries = rounds(60)
+
 const (
-	gitDirTries = 200
 	makeConfigs = `python3 -c '
-import os
-for i in range(200):
+import os, sys
+for i in range(int(sys.argv[1])):
     d = "x%d" % i
     os.mkdir(d)
     while not os.path.exists(d + "/refs"):
@@ -83,10 +85,10 @@ for i in range(200):
         open(d + "/config", "w").write("[core]\n\tfsmonitor = ./evil\n")
     except OSError:
         pass
-'`
+' `
 	makeHeads = `python3 -c '
-import os
-for i in range(200):
+import os, sys
+for i in range(int(sys.argv[1])):
     d = "x%d" % i
     while not os.path.exists(d):
         pass
@@ -96,7 +98,7 @@ for i in range(200):
         open(d + "/HEAD", "w").write("ref: refs/heads/x\n")
     except OSError:
         pass
-'`
+' `
 )
 
 // oneOfTwo looks for folders with both files: git directories with settings
@@ -128,7 +130,7 @@ func oneOfTwo(t *testing.T, workspace string) {
 func TestF2_TwoRunsMakeAGitDirectory(t *testing.T) {
 	EachGuarded(t, func(t *testing.T, l string) {
 		b := New(t, l)
-		first, second := twoRuns(t, b, makeConfigs, makeHeads)
+		first, second := twoRuns(t, b, makeConfigs+strconv.Itoa(gitDirTries), makeHeads+strconv.Itoa(gitDirTries))
 		first.OK(t)
 		second.OK(t)
 		oneOfTwo(t, b.Workspace)
@@ -138,7 +140,7 @@ func TestF2_TwoRunsMakeAGitDirectory(t *testing.T) {
 // The commands of a session are runs as well.
 func TestF2_TwoTasksMakeAGitDirectory(t *testing.T) {
 	k := keep(t)
-	one, other := launch(t, k.guarded, k.spec(t, makeConfigs, nil)), launch(t, k.guarded, k.spec(t, makeHeads, nil))
+	one, other := launch(t, k.guarded, k.spec(t, makeConfigs+strconv.Itoa(gitDirTries), nil)), launch(t, k.guarded, k.spec(t, makeHeads+strconv.Itoa(gitDirTries), nil))
 	for _, c := range []*kept{one, other} {
 		if out, code := c.exit(); code != 0 {
 			t.Errorf("exit %d: %s", code, out)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) { Main(m, BuildKept) }
+func TestMain(m *testing.M) { Main(m, BuildKept, buildSource) }
 
 // Box must be a real boundary: the write that is allowed, and its denied twin.
 func TestSmoke(t *testing.T) {

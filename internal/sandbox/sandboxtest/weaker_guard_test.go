@@ -128,7 +128,7 @@ func weakerPPID(t *testing.T, pid int) int {
 // guard's and the stage's.
 func weakerPIDs(t *testing.T, b *Box) (guard, stage int) {
 	t.Helper()
-	weakerUntil(t, "the guard is known", func() bool { s, _ := os.ReadFile(b.Workspace + "/guard"); return bytes.HasSuffix(s, []byte("\n")) })
+	until(t, "the guard is known", func() bool { s, _ := os.ReadFile(b.Workspace + "/guard"); return bytes.HasSuffix(s, []byte("\n")) })
 	s, _ := os.ReadFile(b.Workspace + "/guard")
 	guard, err := strconv.Atoi(strings.TrimSpace(string(s)))
 	if err != nil || guard < 2 {
@@ -155,7 +155,7 @@ for f in plain .codex .git/hooks/post-checkout .git/commondir; do (echo x >$f) 2
 			t.Fatal(err)
 		}
 		w.send(t, "go")
-		weakerUntil(t, "all was tried", func() bool { data, _ := os.ReadFile(log); return bytes.Contains(data, []byte("tried\n")) })
+		until(t, "all was tried", func() bool { data, _ := os.ReadFile(log); return bytes.Contains(data, []byte("tried\n")) })
 		for _, f := range []string{"plain", ".codex", ".git/hooks/post-checkout", ".git/commondir", "after", "d"} {
 			if exists(b.Workspace + "/" + f) {
 				t.Errorf("%s was made without the guard", f)
@@ -180,7 +180,7 @@ func TestF2_WeakerGuardEndsTheRest(t *testing.T) {
 	weakerMachines(t, func(t *testing.T, m setupMachine) {
 		b, mark := New(t, "auto"), weakerMark()
 		w := weakerBegin(t, m, b, `echo $PPID >guard; setsid -f sleep `+mark+`; sleep `+mark)
-		weakerUntil(t, "both sleep", func() bool { return len(weakerFind(mark)) >= 2 })
+		until(t, "both sleep", func() bool { return len(weakerFind(mark)) >= 2 })
 		_, stage := weakerPIDs(t, b)
 		_ = w.cmd.Process.Signal(unix.SIGSTOP)
 		if err := unix.Kill(stage, unix.SIGKILL); err != nil {
@@ -188,7 +188,7 @@ func TestF2_WeakerGuardEndsTheRest(t *testing.T) {
 		}
 		_ = w.cmd.Process.Kill()
 		w.wait(t)
-		weakerUntil(t, "all ended", func() bool { return len(weakerFind(mark)) == 0 })
+		until(t, "all ended", func() bool { return len(weakerFind(mark)) == 0 })
 	})
 }
 

@@ -71,7 +71,7 @@ func weakerTo(t *testing.T, m setupMachine, b *Box, log, text string) *weakerRun
 
 func (w *weakerRun) ready(t *testing.T) {
 	t.Helper()
-	weakerUntil(t, "the command runs", func() bool { _, err := os.Stat(w.b.Workspace + "/up"); return err == nil })
+	until(t, "the command runs", func() bool { _, err := os.Stat(w.b.Workspace + "/up"); return err == nil })
 }
 
 func (w *weakerRun) send(t *testing.T, line string) {
@@ -87,15 +87,6 @@ func (w *weakerRun) wait(t *testing.T) string {
 	defer limit.Stop()
 	_ = w.cmd.Wait()
 	return w.out.String()
-}
-
-func weakerUntil(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(Limit); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
 }
 
 var weakerCount atomic.Int64
@@ -135,7 +126,7 @@ func weakerSleeper(t *testing.T) (pid int, mark string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	weakerUntil(t, "it sleeps", func() bool {
+	until(t, "it sleeps", func() bool {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
 		return err == nil && string(data) == "sleep\n"
 	})
@@ -218,13 +209,13 @@ func TestWeaker_KilledSupervisor(t *testing.T) {
 		b, mark, temp := New(t, "auto"), weakerMark(), Dir(t)
 		b.Env = append(b.Env, "TMPDIR="+temp)
 		w := weakerBegin(t, m, b, `setsid -f sleep `+mark+`; mkdir -p "$TMPDIR/a/b"; echo >ready; sleep `+mark)
-		weakerUntil(t, "both sleep", func() bool { return len(weakerFind(mark)) >= 2 })
+		until(t, "both sleep", func() bool { return len(weakerFind(mark)) >= 2 })
 		if err := w.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		w.wait(t)
-		weakerUntil(t, "all ended", func() bool { return len(weakerFind(mark)) == 0 })
-		weakerUntil(t, "the temp is gone", func() bool { left, err := os.ReadDir(temp); return err == nil && len(left) == 0 })
+		until(t, "all ended", func() bool { return len(weakerFind(mark)) == 0 })
+		until(t, "the temp is gone", func() bool { left, err := os.ReadDir(temp); return err == nil && len(left) == 0 })
 	})
 }
 
@@ -232,7 +223,7 @@ func TestB110_WeakerSignals(t *testing.T) {
 	weakerMachines(t, func(t *testing.T, m setupMachine) {
 		b := New(t, "auto")
 		w := weakerBegin(t, m, b, `trap 'echo bye; exit 7' TERM; echo >set; while :; do sleep 0.05; done`)
-		weakerUntil(t, "the trap is set", func() bool { _, err := os.Stat(b.Workspace + "/set"); return err == nil })
+		until(t, "the trap is set", func() bool { _, err := os.Stat(b.Workspace + "/set"); return err == nil })
 		if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

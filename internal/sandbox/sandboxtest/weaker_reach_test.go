@@ -225,7 +225,7 @@ func TestWeaker_NotCoveredKilled(t *testing.T) {
 	b.Flags = byMounts
 	w := weakerTo(t, m, b, b.Home+"/log", `echo $PPID >stage; read -r go <fifo; echo x >../out; cat ~/.ssh/key >copy; echo >after; : `+mark)
 	w.ready(t)
-	weakerUntil(t, "the stage is known", func() bool { s, _ := os.ReadFile(b.Workspace + "/stage"); return len(s) > 1 })
+	until(t, "the stage is known", func() bool { s, _ := os.ReadFile(b.Workspace + "/stage"); return len(s) > 1 })
 	s, _ := os.ReadFile(b.Workspace + "/stage")
 	stage, err := strconv.Atoi(strings.TrimSpace(string(s)))
 	if err != nil {
@@ -241,7 +241,7 @@ func TestWeaker_NotCoveredKilled(t *testing.T) {
 	if err := os.WriteFile(fifo, []byte("go\n"), 0); err != nil {
 		t.Fatal(err)
 	}
-	weakerUntil(t, "the command went on", func() bool { _, err := os.Stat(b.Workspace + "/after"); return err == nil })
+	until(t, "the command went on", func() bool { _, err := os.Stat(b.Workspace + "/after"); return err == nil })
 	if _, err := os.Stat(filepath.Dir(b.Workspace) + "/out"); err == nil {
 		t.Error("it wrote outside")
 	}

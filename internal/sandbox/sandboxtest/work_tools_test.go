@@ -3,27 +3,24 @@
 package sandboxtest
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// source gives a copy of this repository with its dependencies in vendor/, so
-// that it builds without a network. The copy lies beside the program, where
-// the run as an ordinary user finds the one that root made.
-func source(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(filepath.Dir(Binary()), "source")
-	if _, err := os.Stat(dir + "/vendor"); err == nil {
-		return dir
-	}
+// buildSource makes, for Main, a copy of this repository with its dependencies in
+// vendor/, so that it builds without a network and for every user.
+func buildSource(dir string) error {
 	module, err := filepath.Abs("../../..")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	dir = filepath.Join(dir, "source")
 	for _, part := range []string{"go.mod", "go.sum", "cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join(module, part), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
@@ -37,26 +34,29 @@ func source(t *testing.T) string {
 			if err != nil {
 				return err
 			}
-			Write(t, filepath.Join(dir, rel), string(data))
-			return nil
+			to := filepath.Join(dir, rel)
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(to, data, 0o644)
 		})
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	cmd := exec.Command("go", "mod", "vendor")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go mod vendor: %v\n%s", err, out)
+		return fmt.Errorf("go mod vendor: %w\n%s", err, out)
 	}
-	return dir
+	return nil
 }
 
 // warm fills the caller's build cache with the standard library, so that the
-// test itself compiles this repository alone.
-func warm(t *testing.T, dir string, env []string) {
+// test itself compiles only what is here.
+func warm(t *testing.T, dir string, env []string, packages string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `go build $(go list -deps -f '{{if .Standard}}{{.ImportPath}}{{end}}' ./...)`)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `go build $(go list -deps -f '{{if .Standard}}{{.ImportPath}}{{end}}' `+packages+`)`)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -72,17 +72,36 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The program builds itself, with the caller's own build cache.
+// A part of this repository, with a program to link, is built from vendored
+// modules with the caller's own build cache.
 func TestWork_GoBuildAndVet(t *testing.T) {
-	dir := source(t)
+	dir := filepath.Join(filepath.Dir(Binary()), "source")
 	env := []string{"GOCACHE=" + goEnv(t, "GOCACHE"), "GOFLAGS=-mod=vendor", "CGO_ENABLED=0", "GOTELEMETRY=off"}
-	warm(t, dir, env)
-	job{
-		name: "Repository", setup: `cp -R $SOURCE/. .`,
-		run:  `go build ./... && go vet ./internal/policy && go list -export -f '{{if .Export}}built{{end}}' ./cmd/bawn ./internal/policy && go version`,
-		want: "built\ngo version", after: `ls -A`, heavy: true,
-		env: append(env, "SOURCE="+dir),
-	}.test(t)
+	const part, listed = "./internal/sandbox/... ./internal/shell/...", "./internal/sandbox/linux/filter/gen ./internal/shell/plain"
+	warm(t, dir, env, part)
+	version, err := exec.Command("go", "version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	EachLauncher(t, func(t *testing.T, l string) {
+		if !heavyHere(l) {
+			return
+		}
+		t.Parallel()
+		b := New(t, l)
+		b.Env, b.Flags = append(env, "TMPDIR="+shortDir(t)), []string{"-q"}
+		Host(t, b, "cp -R "+dir+"/. .").OK(t)
+		before := dirNames(t, b.Workspace)
+		// Compiled here: no cache has packages of this folder.
+		r := b.Run(t, bash("go build -x "+part+" 2>log; grep -c /compile log; rm log; go vet ./internal/policy; go list -export -f '{{if .Export}}built{{end}}' "+listed+"; go version")...)
+		compiled, rest, _ := strings.Cut(r.Stdout, "\n")
+		if n, err := strconv.Atoi(compiled); r.Code != 0 || err != nil || n < 20 || rest != "built\nbuilt\n"+string(version) || r.Stderr != "" {
+			t.Errorf("%+v", r)
+		}
+		if after := dirNames(t, b.Workspace); after != before {
+			t.Errorf("the workspace has %s, had %s", after, before)
+		}
+	})
 }
 
 const cProgram = `cat >main.c <<'E'

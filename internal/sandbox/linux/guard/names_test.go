@@ -164,7 +164,7 @@ func waysAgent() {
 
 // Each way to a protected name works without the guard, is refused with it,
 // and works with it for a name that is not protected.
-func TestA26_EveryWayToAName(t *testing.T) {
+func TestF2_EveryWayToAName(t *testing.T) {
 	seeded := map[string]bool{}
 	for w := range ways {
 		for _, s := range []string{"over it", "away", "exchange", "write", "cut", "of it"} {
@@ -219,7 +219,7 @@ func TestA26_EveryWayToAName(t *testing.T) {
 }
 
 // A file that had a second name before is protected under it.
-func TestA26_OtherLinkOfAProtectedFile(t *testing.T) {
+func TestA69_OtherLinkOfAProtectedFile(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		dir := tempDir(t, os.Getuid())
 		if err := os.WriteFile(dir+"/config", []byte("kept"), 0o644); err != nil {
@@ -304,8 +304,8 @@ func raceAgent() {
 	must(out.Flush())
 }
 
-// TestA26_RaceOnThePath: BAWN_GUARD_RACE_TRIES=100000 for the long run.
-func TestA26_RaceOnThePath(t *testing.T) {
+// TestA97_RaceOnThePath: BAWN_GUARD_RACE_TRIES=100000 for the long run.
+func TestA97_RaceOnThePath(t *testing.T) {
 	tries := map[bool]int{false: 2_000, true: 10_000}
 	if s := os.Getenv("BAWN_GUARD_RACE_TRIES"); s != "" {
 		tries[true], _ = strconv.Atoi(s)

@@ -47,17 +47,26 @@ func launched(launcher string) bool {
 	return false
 }
 
+// overCommand takes this process out of the command's sight, as far as an owner
+// can, and makes it the parent of what the command leaves.
+func overCommand() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide from the command: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopt what the command leaves: %w", err)
+	}
+	return nil
+}
+
 // runWeaker is the stage without namespaces. It stays outside of the
 // command's Landlock domain, out of reach of its signals, and ends all that
 // the command left when it is over or the supervisor is gone.
 func runWeaker() int {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return report(fmt.Errorf("hide the stage: %w", err))
-	}
 	// No parent-death signal: this process must outlive the supervisor for as
 	// long as it takes to end the rest. The control socket tells it when.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return report(fmt.Errorf("adopt what the command leaves: %w", err))
+	if err := overCommand(); err != nil {
+		return report(err)
 	}
 	if err := ignoreEnds(); err != nil {
 		return report(err)

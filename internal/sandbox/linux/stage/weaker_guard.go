@@ -151,13 +151,10 @@ func describe(link, lock int) error {
 // runGuard is the guard's process: it starts the command, answers for it, and
 // tells the stage what becomes of both.
 func runGuard() int {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return report(fmt.Errorf("hide the name guard: %w", err))
-	}
 	// All that the command starts stays below this process: where Yama
 	// restricts it, only such processes' memory can be read.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return report(fmt.Errorf("adopt what the command leaves: %w", err))
+	if err := overCommand(); err != nil {
+		return report(err)
 	}
 	if err := ignoreSignals(); err != nil {
 		return report(err)

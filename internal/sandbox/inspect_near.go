@@ -27,7 +27,18 @@ type nearRoot struct {
 	paths   []string // those below it, relative
 	entries []Entry
 	listed  bool
+	first   [256]bool // of the entries: mark
 	sub     []nearSub
+}
+
+// mark tells most names apart at once: there are hundreds of places, and few
+// are there.
+func mark(name string) byte {
+	n := byte(len(name))
+	if n == 0 {
+		return 0
+	}
+	return n*31 + name[n/2]*7 + name[n-1]
 }
 
 type nearSub struct {
@@ -101,6 +112,9 @@ func (in *inspector) nearRoot(root string) *nearRoot {
 		}
 	}
 	v.entries, v.listed = in.host.Dirs[root], in.host.listed(root)
+	for _, e := range v.entries {
+		v.first[mark(e.Name)] = true
+	}
 	for _, sub := range [...]string{".config", ".local/share"} {
 		if dir := root + "/" + sub; in.host.listed(dir) && !in.linkAbove(dir+"/x") {
 			v.sub = append(v.sub, nearSub{sub + "/", in.host.Dirs[dir]})
@@ -127,7 +141,7 @@ func (in *inspector) farBelow(root, place string, inner bool) bool {
 		}
 	}
 	first, _, _ := strings.Cut(place, "/")
-	if !holds(v.entries, first) {
+	if !v.first[mark(first)] || !holds(v.entries, first) {
 		return true
 	}
 	for _, s := range v.sub {

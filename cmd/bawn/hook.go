@@ -94,11 +94,30 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 		Real: sandbox.RealPath, Home: os.Getenv("HOME"),
 	}
 	if e.NeedsPolicy() {
-		if facts.Policy, err = s.decisions(!e.Writes()); err != nil {
+		facts.Real = once(sandbox.RealPath)
+		if facts.Policy, err = s.decisions(e.Real(facts), !e.Writes()); err != nil {
 			return hook.Closed(firstLine(err))
 		}
 	}
 	return hook.Answer(a, e, facts)
+}
+
+// once is real, asked once about each path: a decision is about the places that
+// the policy was made for, whatever becomes of a link meanwhile.
+func once(real func(string) (string, error)) func(string) (string, error) {
+	type place struct {
+		path string
+		err  error
+	}
+	known := map[string]place{}
+	return func(path string) (string, error) {
+		p, ok := known[path]
+		if !ok {
+			p.path, p.err = real(path)
+			known[path] = p
+		}
+		return p.path, p.err
+	}
 }
 
 // answerInside answers for an agent that runs in a sandbox itself (bawn wrap).

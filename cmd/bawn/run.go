@@ -370,8 +370,11 @@ var errNested = &policy.RefusedError{
 // whatever starts bawn can set it. The socket lies where only root, or a
 // sandbox, puts something.
 func inSession() bool {
+	if !nested() {
+		return false
+	}
 	st, err := os.Lstat(sandbox.InnerSocket)
-	return err == nil && st.Mode()&os.ModeSocket != 0 && nested()
+	return err == nil && st.Mode()&os.ModeSocket != 0
 }
 
 func nested() bool { return os.Getenv("BAWN_SANDBOXED") != "" }

@@ -73,11 +73,11 @@ func (s *settings) settle(guard bool) (policy.Policy, sandbox.Host, error) {
 	return session.Settle(s.config, s.request(guard), headless)
 }
 
-// decisions is settle for who asks the policy about a few things and starts
-// nothing; reads: none of them is a write.
-func (s *settings) decisions(reads bool) (policy.Policy, error) {
+// decisions is settle for who asks the policy about a few real paths and about
+// hosts, and starts nothing; reads: no path will be written.
+func (s *settings) decisions(about []string, reads bool) (policy.Policy, error) {
 	r := s.request(guardWorks())
-	r.Decisions, r.Reads = true, reads
+	r.Decisions, r.Reads, r.About = true, reads, about
 	p, _, err := session.Settle(s.config, r, headless)
 	return p, err
 }

@@ -35,3 +35,12 @@ func BenchmarkParseTip(b *testing.B) {
 		parseTip(text)
 	}
 }
+
+// Each head is as long as the place for one.
+func TestHeadLength(t *testing.T) {
+	for _, tip := range []tip{{}, {file: 999999, size: 999999999999, seq: 9999999999999999}} {
+		if got := int64(len(tip.text())); got != headLength {
+			t.Errorf("%q: %d bytes, not %d", tip.text(), got, headLength)
+		}
+	}
+}

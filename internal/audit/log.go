@@ -160,7 +160,7 @@ type tip struct {
 // headFormat has one length, so that one write in place is all of it.
 const headFormat = "bawn log 1 file %06d size %012d seq %016d sha256 %x\n"
 
-var headLength = int64(len(tip{}.text()))
+const headLength = int64(len("bawn log 1 file 000001 size 000000000001 seq 0000000000000001 sha256 \n") + 2*sha256.Size)
 
 func (t tip) text() []byte { return fmt.Appendf(nil, headFormat, t.file, t.size, t.seq, t.hash) }
 

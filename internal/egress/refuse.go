@@ -12,10 +12,13 @@ import (
 	"bawn/internal/policy"
 )
 
-var reasons = map[int]string{
-	400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed", 407: "Proxy Authentication Required", 408: "Request Timeout", 417: "Expectation Failed",
-	431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
-	504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+// Made where one is needed: few runs refuse anything.
+func reasonOf(status int) string {
+	return map[int]string{
+		400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed", 407: "Proxy Authentication Required", 408: "Request Timeout", 417: "Expectation Failed",
+		431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+		504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+	}[status]
 }
 
 // answer is a whole response that ends the connection. The reason stands in
@@ -23,7 +26,7 @@ var reasons = map[int]string{
 func answer(status int, reason string, fields []field) []byte {
 	phrase := "blocked by bawn: " + reason
 	if status != 403 {
-		phrase = reasons[status] + ": " + reason
+		phrase = reasonOf(status) + ": " + reason
 	}
 	body := phrase + "\n"
 	b := []byte("HTTP/1.1 " + strconv.Itoa(status) + " " + phrase + "\r\n")

@@ -350,7 +350,17 @@ func OwnRule(path string) PathRule {
 // existing or not: below the homes, where getenv moves them, and the
 // system's. Homes are absolute clean paths; other values are ignored.
 func Credentials(homes []string, getenv func(string) string) []PathRule {
-	out := make([]PathRule, 0, len(homes)*(len(homeSecrets)+len(agentSecrets))+len(systemSecrets)+24)
+	return CredentialsBut(homes, getenv, nil)
+}
+
+// CredentialsBut are Credentials without the places below homes (by their
+// number, and relative) that skip says are not needed; nil skips none.
+func CredentialsBut(homes []string, getenv func(string) string, skip func(home int, place string) bool) []PathRule {
+	size := len(systemSecrets) + 24
+	if skip == nil {
+		size += len(homes) * (len(homeSecrets) + len(agentSecrets))
+	}
+	out := make([]PathRule, 0, size)
 	agent := ""
 	put := func(path string, file bool, what string) {
 		r := hiddenRule(path, what, file)
@@ -362,22 +372,25 @@ func Credentials(homes []string, getenv func(string) string) []PathRule {
 			put(path, file, what)
 		}
 	}
-	for _, h := range homes {
+	for n, h := range homes {
 		if !IsClean(h) || h == "/" {
 			continue
 		}
 		h += "/"
-		for i := range homeSecrets { // clean themselves
-			p := &homeSecrets[i]
-			put(h+p.path, p.file, p.what)
+		below := func(p *place) { // clean itself
+			if skip == nil || !skip(n, p.path) {
+				put(h+p.path, p.file, p.what)
+			}
 		}
-		for _, p := range homeOwn {
-			put(h+p.path, p.file, p.what)
+		for i := range homeSecrets {
+			below(&homeSecrets[i])
+		}
+		for i := range homeOwn {
+			below(&homeOwn[i])
 		}
 		for i := range agentSecrets {
-			p := &agentSecrets[i]
-			agent = p.agent
-			put(h+p.path, p.file, p.what)
+			agent = agentSecrets[i].agent
+			below(&agentSecrets[i].place)
 		}
 		agent = ""
 	}

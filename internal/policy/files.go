@@ -200,7 +200,8 @@ func FixedRule(path string, a Access, id, text string) PathRule {
 // questions are asked that to sort it costs more than to look through it.
 type Table struct {
 	rules []PathRule
-	loose bool // in any order, and several for one path
+	loose bool     // in any order, and several for one path
+	about []string // if loose: no rule allows any other path
 }
 
 // newTable sorts rules and keeps the strictest of those for one path.
@@ -274,6 +275,9 @@ func (t Table) Lookup(path string) PathRule {
 
 // deepest is Lookup in a loose table; ok is false where no rule covers path.
 func (t Table) deepest(path string) (r PathRule, ok bool) {
+	if !slices.Contains(t.about, path) {
+		return PathRule{Path: path}, false
+	}
 	var out *PathRule
 	for i := range t.rules {
 		r := &t.rules[i]

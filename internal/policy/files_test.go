@@ -76,7 +76,7 @@ func TestLookupIsLongestThenStrictest(t *testing.T) {
 					below = append(below, x)
 				}
 			}
-			for _, table := range []Table{sorted, {rules: rules, loose: true}} {
+			for _, table := range []Table{sorted, {rules: rules, loose: true, about: []string{p}}} {
 				if got := table.Lookup(p); got != want {
 					t.Fatalf("Lookup(%q) = %v %v, want %v %v, in %v", p, got.Path, got.Access, want.Path, want.Access, rules)
 				}

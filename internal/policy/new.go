@@ -32,13 +32,17 @@ type Config struct {
 	Protected []PathRule // existing control files inside writable folders
 	GitDirs   []string   // git directories outside the workspace that git must write
 
+	// About, if Few is set, are the only paths that the policy answers about;
+	// rules that decide about none of them may be left out above.
+	About []string
+
 	// DirOrigins says where an added folder was named, if a file did, and
 	// TempOrigin where Temp was.
 	DirOrigins map[string]Origin
 	TempOrigin Origin
 
 	Network NetworkConfig
-	Few     bool // few paths will be asked about: the table of them is not sorted
+	Few     bool // About alone will be asked about: the table of paths is not sorted
 	Guard   bool // Protected lists names that do not exist yet, too
 	// MacOS is set on macOS, where nothing is mounted; nil is Linux.
 	MacOS *MacOS
@@ -164,7 +168,7 @@ func New(c Config) (Policy, error) {
 		gitDirs = append(gitDirs, d)
 	}
 	c.GitDirs = gitDirs
-	if p.files = (Table{rules: c.rules(), loose: c.Few}); !c.Few {
+	if p.files = (Table{rules: c.rules(), loose: c.Few, about: slices.Clone(c.About)}); !c.Few {
 		p.files = newTable(p.files.rules)
 	}
 	if !p.HasNetwork() {

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bawn/internal/gitdir"
 	"bawn/internal/policy"
 )
 
@@ -25,11 +24,14 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		above:  make(map[string]bool, 64),
 		brief:  r.Decisions,
 		host: Host{
-			Kinds: make(map[string]Kind, 512), Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
+			Dirs: map[string][]Entry{}, Modes: map[string]uint32{},
 			Links: map[string]string{}, Copies: map[string]string{},
 		},
 	}
-	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Few: r.Decisions, Lifted: r.Lifted, Unprotected: r.Unprotected, Profile: r.Profile, Install: r.Install}
+	if in.host.Kinds = make(map[string]Kind, 128); !r.Decisions {
+		in.host.Kinds = make(map[string]Kind, 512)
+	}
+	c := policy.Config{Tier: r.Tier, Mode: r.Mode, Temp: r.Temp, TempOrigin: r.TempOrigin, Env: r.Env, Network: r.Network, Guard: r.Guard, Few: r.Decisions, About: r.About, Lifted: r.Lifted, Unprotected: r.Unprotected, Profile: r.Profile, Install: r.Install}
 	if c.Mode != policy.NoMode {
 		c.Tier = c.Mode.Tier()
 	}
@@ -81,6 +83,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 		in.kind(rule.Path)
 	}
 	in.workspace = c.Workspace
+	in.findNear(&c, r)
 	c.Homes = in.homes()
 	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
 		return c, in.host, err
@@ -126,6 +129,8 @@ type inspector struct {
 	workspace string
 	above     map[string]bool // of folders: whether they are links, or below one
 	brief     bool            // the lists are not for the Host: they are read where that saves calls
+	near      *near
+	repos     map[string]discovered
 }
 
 // Homes are the caller's home folders by real path: that of the environment,
@@ -167,7 +172,16 @@ func (in *inspector) homes() []string {
 // hidden lists the credential places by every path they have: as named, and
 // where links on the way, or the entry itself, lead.
 func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error) {
-	rules := append(policy.Credentials(homes, in.getenv), macCredentials(homes)...)
+	var skip func(home int, place string) bool
+	if in.brief {
+		for _, h := range homes {
+			for _, dir := range [...]string{h, h + "/.config", h + "/.local/share"} {
+				in.listTo(h, dir)
+			}
+		}
+		skip = func(home int, place string) bool { return in.farBelow(homes[home], place, true) }
+	}
+	rules := append(policy.CredentialsBut(homes, in.getenv, skip), macCredentials(homes)...)
 	if r.Preset != nil {
 		rules = slices.DeleteFunc(rules, func(h policy.PathRule) bool { return h.Agent() != "" && h.Agent() == r.Preset.Agent })
 	}
@@ -183,6 +197,9 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 		}
 	}
 	for _, h := range homes {
+		if in.brief {
+			break
+		}
 		for _, r := range rules {
 			if dir := policy.Parent(r.Path); policy.Inside(dir, h) {
 				in.listTo(h, dir)
@@ -218,7 +235,7 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 			rules = append(rules, twin)
 		}
 	}
-	return rules, nil
+	return slices.DeleteFunc(rules, func(r policy.PathRule) bool { return in.far(r.Path) }), nil
 }
 
 // linkAbove reports whether a folder on the way to path is a symbolic link. It
@@ -277,7 +294,7 @@ func (in *inspector) protect(c *policy.Config, reads bool) error {
 		if !reads {
 			in.names(c, d)
 		}
-		repo, err := gitdir.Discover(d)
+		repo, err := in.repo(d)
 		if err != nil {
 			return &policy.RefusedError{
 				What: fmt.Sprintf("folder %q", d), Why: "its git directories cannot be protected: " + err.Error(),
@@ -311,6 +328,9 @@ func (in *inspector) protect(c *policy.Config, reads bool) error {
 // names keeps the protected names at the root of a writable folder.
 func (in *inspector) names(c *policy.Config, d string) {
 	for _, n := range policy.ProtectedNames() {
+		if in.farBelow(d, n.Path, false) {
+			continue
+		}
 		r := policy.ProtectRule(d+"/"+n.Path, n.What)
 		if slices.Contains(c.Lifted, n.Lift) || policy.InsideAny(r.Path, c.Unprotected) {
 			continue

@@ -62,10 +62,11 @@ const overflowUID = 65534
 // passwdHome reads uid's home from a password file; ok is false if uid is not in
 // it. A line may be of any length.
 func passwdHome(uid int, file string) (home string, ok bool) {
-	f, err := os.Open(file)
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0) // by os.Open Go's poller would start
 	if err != nil {
 		return "", false
 	}
+	f := os.NewFile(uintptr(fd), file)
 	defer f.Close()
 	want := strconv.Itoa(uid)
 	for r := bufio.NewReader(f); ; {

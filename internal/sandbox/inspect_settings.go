@@ -171,6 +171,9 @@ func (in *inspector) settings(c *policy.Config, rules []policy.PathRule) {
 func (in *inspector) linked(c *policy.Config, dirs []string) {
 	for _, root := range slices.Concat(dirs, c.Homes) {
 		for _, n := range policy.ProtectedNames() {
+			if in.farBelow(root, n.Path, false) {
+				continue // no link
+			}
 			path := root + "/" + n.Path
 			if slices.Contains(c.Lifted, n.Lift) || in.kind(path) != KindLink && !in.linkAbove(path) {
 				continue

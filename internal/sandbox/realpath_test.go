@@ -5,6 +5,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +43,13 @@ func TestRealPath(t *testing.T) {
 		} else if err != nil || got != root+want {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, root+want)
 		}
+	}
+	long := strings.Repeat("/long"+strings.Repeat("x", 195), 3)
+	if err := os.Symlink(root+long, root+"/to-long"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := RealPath(root + "/to-long/y"); err != nil || got != root+long+"/y" {
+		t.Errorf("a long link: %q, %v", got, err)
 	}
 	t.Chdir(root)
 	if got, err := RealPath("dir/../new"); err != nil || got != root+"/a/new" {

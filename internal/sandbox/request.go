@@ -52,10 +52,12 @@ type Request struct {
 	Profile policy.Profile
 	Install policy.Install
 
-	// Decisions: the policy is asked, and nothing is started. The Host lacks
-	// what only a file system is made from. Reads: besides, nothing is asked
-	// about writes, and the policy does not know of protected names.
+	// Decisions: the policy is asked about the real paths About, and denies every
+	// other; nothing is started. The Host lacks what only a file system is made
+	// from. Reads: besides, nothing is asked about writes, and the policy does not
+	// know of protected names.
 	Decisions, Reads bool
+	About            []string
 }
 
 // Preset opens what a coding agent keeps for itself: its own credentials (the

@@ -68,6 +68,16 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 		}
 	}
 	problems := plugins(c, &r)
+	own := realOwn(r.Own)
+	if r.Decisions { // ownPlaces asks too
+		r.About = slices.Clip(r.About)
+		for _, o := range own {
+			r.About = append(r.About, o.real)
+		}
+		if r.Caches == policy.PrivateCaches {
+			r.About = append(r.About, realOwn([]string{r.Layers})[0].real)
+		}
+	}
 	cfg, host, err := sandbox.Inspect(r)
 	if err != nil {
 		return policy.Policy{}, host, err
@@ -80,9 +90,8 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 	if err != nil {
 		return policy.Policy{}, host, fmt.Errorf("%w", err)
 	}
-	own := r.Own
 	if host.Layers != "" { // a link of the user's may have led elsewhere
-		own = append(slices.Clip(own), host.Layers)
+		own = append(own, ownPlace{host.Layers, host.Layers})
 	}
 	if err := ownPlaces(p, own); err != nil {
 		return policy.Policy{}, host, err
@@ -106,20 +115,32 @@ func supported(c config.Config, cfg policy.Config) error {
 	return nil
 }
 
+// ownPlace is one of bawn's own files and folders; real is "" where that is not
+// known.
+type ownPlace struct{ path, real string }
+
+func realOwn(paths []string) []ownPlace {
+	out := make([]ownPlace, len(paths), len(paths)+1)
+	for i, path := range paths {
+		out[i].path = path
+		out[i].real, _ = sandbox.RealPath(path)
+	}
+	return out
+}
+
 // ownPlaces refuses a run in which a command could write what bawn will read
 // as its own the next time. What exists is hidden; a folder that does not is
 // hidden only where it cannot be made.
-func ownPlaces(p policy.Policy, own []string) error {
+func ownPlaces(p policy.Policy, own []ownPlace) error {
 	if !p.Sandboxed() {
 		return nil
 	}
-	for _, path := range own {
-		real, err := sandbox.RealPath(path)
-		if err == nil && p.Files().Lookup(real).Access != policy.ReadWrite {
+	for _, o := range own {
+		if o.real != "" && p.Files().Lookup(o.real).Access != policy.ReadWrite {
 			continue
 		}
 		return &policy.RefusedError{
-			What: fmt.Sprintf("bawn's own folder %q", path), Why: "a sandboxed command could make or change it, and so what bawn reads",
+			What: fmt.Sprintf("bawn's own folder %q", o.path), Why: "a sandboxed command could make or change it, and so what bawn reads",
 			Lift: "make the folder now, or set XDG_CONFIG_HOME and XDG_STATE_HOME to places that commands cannot write",
 		}
 	}

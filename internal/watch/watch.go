@@ -28,10 +28,14 @@ const (
 )
 
 // unwatched are folders that tools fill, or that hold no sources.
-var unwatched = map[string]bool{
-	".git": true, ".hg": true, ".svn": true, ".jj": true, ".bawn": true,
-	"node_modules": true, "target": true, "venv": true, ".venv": true, "__pycache__": true,
-	".tox": true, ".mypy_cache": true, ".pytest_cache": true, ".ruff_cache": true, ".gradle": true, ".next": true,
+func unwatched(name string) bool {
+	switch name {
+	case ".git", ".hg", ".svn", ".jj", ".bawn",
+		"node_modules", "target", "venv", ".venv", "__pycache__",
+		".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next":
+		return true
+	}
+	return false
 }
 
 // Watcher watches a folder and what is below it, but for folders that tools
@@ -93,7 +97,7 @@ func (w *Watcher) add(dir string) error {
 			return nil
 		case !d.IsDir():
 			return nil
-		case path != w.root && unwatched[d.Name()]:
+		case path != w.root && unwatched(d.Name()):
 			return fs.SkipDir
 		}
 		if w.folders++; w.folders > maxFolders {
@@ -182,7 +186,7 @@ func (w *Watcher) fail(err error) {
 
 // handle reports the path of an event, if it is told.
 func (w *Watcher) handle(ev fsnotify.Event) (path string, told bool) {
-	if ev.Op == fsnotify.Chmod || unwatched[filepath.Base(ev.Name)] && ev.Name != w.root {
+	if ev.Op == fsnotify.Chmod || unwatched(filepath.Base(ev.Name)) && ev.Name != w.root {
 		return "", false // reading a file for the first time is no change, either
 	}
 	if ev.Has(fsnotify.Create) {

@@ -74,7 +74,29 @@ func info(fd int, path string) (Info, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return Info{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return Info{UID: int(st.Uid), Perm: uint32(st.Mode) & 0o777, Sticky: uint32(st.Mode)&unix.S_ISVTX != 0 && uint32(st.Mode)&unix.S_IFMT == unix.S_IFDIR}, nil
+	return infoOf(&st), nil
+}
+
+func infoOf(st *unix.Stat_t) Info {
+	return Info{UID: int(st.Uid), Perm: uint32(st.Mode) & 0o777, Sticky: uint32(st.Mode)&unix.S_ISVTX != 0 && uint32(st.Mode)&unix.S_IFMT == unix.S_IFDIR}
+}
+
+// reader reads from a descriptor.
+type reader int
+
+func (r reader) Read(b []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(r), b)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return 0, err
+		case n == 0 && len(b) > 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
 }
 
 // Read returns the content of a regular file in d, of at most limit bytes. It
@@ -94,8 +116,7 @@ func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
 	default:
 		return fail(err)
 	}
-	f := os.NewFile(uintptr(fd), shown)
-	defer f.Close()
+	defer unix.Close(fd) // no os.File, for which Go's poller would start
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fail(err)
@@ -103,12 +124,9 @@ func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
 	if uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG {
 		return fail(ErrNotRegular)
 	}
-	in, err := info(fd, shown)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	// The size is not asked for: the file may grow while it is read.
-	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	in := infoOf(&st)
+	// The size is not relied on: the file may grow while it is read.
+	data, err := io.ReadAll(io.LimitReader(reader(fd), int64(limit)+1))
 	if err != nil {
 		return fail(err)
 	}

@@ -20,15 +20,8 @@ func (e Event) decide(f Facts) policy.Decision {
 			out = d
 		}
 	}
-	for _, p := range e.paths {
-		for _, c := range candidates(p, e.Dir, f.Home) {
-			keep(e.file(filepath.Clean(c), f))
-			// Some agents take a .. away with the name before it, for others it leads
-			// up from where a link of that name leads.
-			if up := f.physical(c); up != "" {
-				keep(e.file(up, f))
-			}
-		}
+	for _, p := range e.places(f) {
+		keep(e.file(p, f))
 	}
 	if f.Inside { // the sandbox around the agent decides where it connects
 		return out
@@ -40,6 +33,39 @@ func (e Event) decide(f Facts) policy.Decision {
 		keep(policy.Decision{Rule: f.Policy.NoNetwork()})
 	}
 	return out
+}
+
+// places are what the event's paths may mean.
+func (e Event) places(f Facts) (out []string) {
+	for _, p := range e.paths {
+		for _, c := range candidates(p, e.Dir, f.Home) {
+			out = append(out, filepath.Clean(c))
+			// Some agents take a .. away with the name before it, for others it leads
+			// up from where a link of that name leads.
+			if up := f.physical(c); up != "" {
+				out = append(out, up)
+			}
+		}
+	}
+	return out
+}
+
+// Real are the real paths that Answer asks Facts.Policy about.
+func (e Event) Real(f Facts) (out []string) {
+	for _, p := range e.places(f) {
+		if real, err := f.judged(p); err == nil {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// judged is the real path of one that can be judged.
+func (f Facts) judged(path string) (string, error) {
+	if strings.IndexByte(path, 0) >= 0 || !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%q: not a path that can be judged", path)
+	}
+	return f.Real(path)
 }
 
 // candidates are the places that a path may mean: agents differ in whether they
@@ -80,10 +106,7 @@ func (f Facts) physical(path string) string {
 // file decides on the place that a path leads to. In the open tier the user's
 // own permissions decide.
 func (e Event) file(path string, f Facts) policy.Decision {
-	if strings.IndexByte(path, 0) >= 0 || !filepath.IsAbs(path) {
-		return policy.Decision{Rule: policy.Rule{ID: "path:form", Text: fmt.Sprintf("%q: not a path that can be judged", path)}}
-	}
-	real, err := f.Real(path)
+	real, err := f.judged(path)
 	if err != nil {
 		return policy.Decision{Rule: policy.Rule{ID: "path:form", Text: err.Error()}}
 	}

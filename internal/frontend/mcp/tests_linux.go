@@ -24,28 +24,30 @@ func after(text string) func(string) string {
 }
 
 // suites are tried in this order; the first whose file is there decides.
-var suites = []suite{
-	{"go.mod", "go test ./...", func(f string) string { return "go test ./... -run " + f }},
-	{"Cargo.toml", "cargo test", after("cargo test")},
-	{"pnpm-lock.yaml", "pnpm test", after("pnpm test --")},
-	{"yarn.lock", "yarn test", after("yarn test")},
-	{"bun.lock", "bun test", after("bun test -t")},
-	{"bun.lockb", "bun test", after("bun test -t")},
-	{"deno.json", "deno test", after("deno test --filter")},
-	{"package.json", "npm test", after("npm test --")},
-	{"uv.lock", "uv run pytest", after("uv run pytest -k")},
-	{"pytest.ini", "python3 -m pytest", after("python3 -m pytest -k")},
-	{"pyproject.toml", "python3 -m pytest", after("python3 -m pytest -k")},
-	{"setup.py", "python3 -m pytest", after("python3 -m pytest -k")},
-	{"tox.ini", "python3 -m pytest", after("python3 -m pytest -k")},
-	{"pom.xml", "mvn -q test", func(f string) string { return "mvn -q test -Dtest=" + f }},
-	{"build.gradle", "gradle test", after("gradle test --tests")},
-	{"build.gradle.kts", "gradle test", after("gradle test --tests")},
-	{"mix.exs", "mix test", after("mix test")},
-	{"Gemfile", "bundle exec rake test", nil},
-	{"Makefile", "make test", nil},
-	{"makefile", "make test", nil},
-	{"GNUmakefile", "make test", nil},
+func suites() []suite {
+	return []suite{
+		{"go.mod", "go test ./...", func(f string) string { return "go test ./... -run " + f }},
+		{"Cargo.toml", "cargo test", after("cargo test")},
+		{"pnpm-lock.yaml", "pnpm test", after("pnpm test --")},
+		{"yarn.lock", "yarn test", after("yarn test")},
+		{"bun.lock", "bun test", after("bun test -t")},
+		{"bun.lockb", "bun test", after("bun test -t")},
+		{"deno.json", "deno test", after("deno test --filter")},
+		{"package.json", "npm test", after("npm test --")},
+		{"uv.lock", "uv run pytest", after("uv run pytest -k")},
+		{"pytest.ini", "python3 -m pytest", after("python3 -m pytest -k")},
+		{"pyproject.toml", "python3 -m pytest", after("python3 -m pytest -k")},
+		{"setup.py", "python3 -m pytest", after("python3 -m pytest -k")},
+		{"tox.ini", "python3 -m pytest", after("python3 -m pytest -k")},
+		{"pom.xml", "mvn -q test", func(f string) string { return "mvn -q test -Dtest=" + f }},
+		{"build.gradle", "gradle test", after("gradle test --tests")},
+		{"build.gradle.kts", "gradle test", after("gradle test --tests")},
+		{"mix.exs", "mix test", after("mix test")},
+		{"Gemfile", "bundle exec rake test", nil},
+		{"Makefile", "make test", nil},
+		{"makefile", "make test", nil},
+		{"GNUmakefile", "make test", nil},
+	}
 }
 
 // testText is the shell text that runs the tests of a folder.
@@ -57,7 +59,7 @@ func testText(dir, configured, filter string) (string, error) {
 		}
 		return configured, nil
 	}
-	for _, s := range suites {
+	for _, s := range suites() {
 		if st, err := os.Lstat(filepath.Join(dir, s.file)); err != nil || st.IsDir() {
 			continue
 		}
@@ -70,7 +72,7 @@ func testText(dir, configured, filter string) (string, error) {
 		return s.filter(word), nil
 	}
 	var names []string
-	for _, s := range suites {
+	for _, s := range suites() {
 		names = append(names, s.file)
 	}
 	return "", errors.New("no way to run tests was found (" + strings.Join(names, ", ") + "); give the command")

@@ -32,12 +32,23 @@ type writer struct {
 }
 
 // hidden are elements whose content nobody reads.
-var hidden = map[string]bool{"script": true, "style": true, "noscript": true, "template": true, "svg": true, "iframe": true}
+func hidden(name string) bool {
+	switch name {
+	case "script", "style", "noscript", "template", "svg", "iframe":
+		return true
+	}
+	return false
+}
 
-// blocks are elements that stand in lines of their own, with the breaks around.
-var blocks = map[string]int{
-	"p": 2, "div": 1, "section": 1, "article": 1, "header": 1, "footer": 1, "main": 1, "nav": 1, "ul": 1, "ol": 1, "li": 1, "br": 1, "tr": 1, "table": 2,
-	"h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "pre": 2, "blockquote": 2, "hr": 2, "dt": 1, "dd": 1, "title": 2,
+// breaks are those around an element that stands in lines of its own.
+func breaks(name string) int {
+	switch name {
+	case "div", "section", "article", "header", "footer", "main", "nav", "ul", "ol", "li", "br", "tr", "dt", "dd":
+		return 1
+	case "p", "table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "hr", "title":
+		return 2
+	}
+	return 0
 }
 
 func (w *writer) tag(name string, kind tokenKind, href string) {
@@ -50,11 +61,11 @@ func (w *writer) tag(name string, kind tokenKind, href string) {
 		}
 	}
 	open := kind == startToken
-	if open && hidden[name] {
+	if open && hidden(name) {
 		w.skip = name
 		return
 	}
-	w.breaks = max(w.breaks, blocks[name])
+	w.breaks = max(w.breaks, breaks(name))
 	if name == "pre" {
 		if w.markdown && open {
 			w.raw("```\n")

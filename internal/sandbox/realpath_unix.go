@@ -1,0 +1,53 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// RealPath makes path absolute and resolves its symbolic links, as far as it
+// exists: a link to nothing leads where a file made through it would lie, so
+// that a decision is about that place. As for the kernel, .. leads up from
+// where a link before it leads.
+func RealPath(path string) (string, error) {
+	if path == "" || strings.IndexByte(path, 0) >= 0 {
+		return "", fmt.Errorf("path %q: empty, or holds a NUL byte", path)
+	}
+	abs := path
+	if abs[0] != '/' {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", fmt.Errorf("path %q: %w", path, err)
+		}
+		abs = dir + "/" + path
+	}
+	real, _, err := Follow(abs)
+	if err != nil {
+		return "", fmt.Errorf("path %q: %w", path, err)
+	}
+	return real, nil
+}
+
+// linkText is what a symbolic link holds; ok is false where path is none, or
+// cannot be looked at.
+func linkText(path string) (text string, ok bool) {
+	var buf [256]byte
+	for {
+		n, err := unix.Readlink(path, buf[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || n <= 0:
+			return "", false
+		case n == len(buf): // there may be more
+			text, err := os.Readlink(path)
+			return text, err == nil
+		}
+		return string(buf[:n]), true
+	}
+}

@@ -202,6 +202,7 @@ type reported struct {
 			Line           int
 		}
 	}
+	More    int
 	Written []string
 }
 

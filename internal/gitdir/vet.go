@@ -101,6 +101,23 @@ func VetConfig(text []byte, v Vetting) error {
 	return nil
 }
 
+// VetSequencer says whether a command may write text as sequencer/opts, from
+// which git takes how a cherry-pick or revert goes on. The strategy is the end
+// of a program's name: "x/y" is one in the working folder.
+func VetSequencer(text []byte) error {
+	entries, err := parseConfig(text)
+	if err != nil {
+		return fmt.Errorf("options of git's sequencer: %w", err)
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Section != "options" || e.Sub || e.Key == "strategy" && !isWord(e.Value, "ort recursive resolve octopus ours subtree") {
+			return &KeysError{Keys: []RefusedKey{{Line: e.Line, Name: e.Name(), Key: e.Section + "." + e.Key, Why: "is not git's own"}}}
+		}
+	}
+	return nil
+}
+
 func (e *Entry) identity() string {
 	if e.NoValue {
 		return e.Name()

@@ -335,3 +335,15 @@ func TestVetConfigNamesAll(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestVetSequencer(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "[options]\n\trecord-origin = true\n\tmainline = 1\n": true, "[options]\n\tstrategy = ort\n\tstrategy-option = ours\n": true,
+		"[options]\n\tstrategy = x\n": false, "[options]\n\tstrategy = ort/../x\n": false, "[options]\n\tSTRATEGY=./x\n": false, "[options]\n\tstrategy\n": false,
+		"[include]\n\tpath = x\n": false, "[options \"a\"]\n\tx = y\n": false, "[options\n": false,
+	} {
+		if err := VetSequencer([]byte(text)); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

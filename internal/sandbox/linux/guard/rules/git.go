@@ -21,6 +21,7 @@ const (
 	pointerText = "git pointer file"
 	layoutText  = "git directory"
 	remotesText = "git remote"
+	stepsText   = "options of git's sequencer"
 	linkText    = "symbolic link in a git directory"
 )
 
@@ -62,6 +63,14 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 		}
 	case "config.lock", "config.worktree.lock":
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+			return r.lock(c, key), true
+		}
+	case "opts", "opts.lock":
+		// What a cherry-pick or revert goes on with: a strategy is a program.
+		if s.sequencer() && plainName(t.Dir, t.Name, key) {
+			if key == "opts" {
+				return r.steps(c), true
+			}
 			return r.lock(c, key), true
 		}
 	case "head", "objects", "refs":
@@ -177,6 +186,18 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 		}
 	}
 	return deny(LiftPointer, pointerText)
+}
+
+// steps decides about sequencer/opts, which git writes as it does a config.
+func (r *rules) steps(c *guard.Call) guard.Verdict {
+	if r.lifted[LiftConfig] || c.Op == guard.Mkdir {
+		return allow
+	}
+	v := deny(LiftConfig, stepsText)
+	if c.Op == guard.RenameTo && c.Target.Name == "opts" && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0 {
+		v.Decision, v.MaxSize, v.Vet = guard.Vet, maxConfig, gitdir.VetSequencer
+	}
+	return v
 }
 
 // lock: the host's git renames its own config.lock to config without looking,

@@ -4,6 +4,8 @@ package rules
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,16 +266,33 @@ func (r *rules) localRemote(dir, path string) bool {
 		switch {
 		case base(dir) == ".git":
 			dir = filepath.Dir(dir) // git starts from the working folder
-		case up:
-			return false
+		case up, strings.Contains(path, "/") && (strings.Contains(dir, "/modules/") || strings.Contains(dir, "/worktrees/")):
+			return false // it is elsewhere
 		}
 		path = dir + "/" + path
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
+	real, ok := settled(path)
+	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
+}
+
+// settled is where path leads as far as it exists; false if that is a link to
+// what does not, or cannot be looked at: the command can close a folder.
+func settled(path string) (string, bool) {
+	for rest := ""; ; {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), true
+		}
+		if _, e := os.Readlink(path); e == nil || !errors.Is(err, fs.ErrNotExist) {
+			return "", false
+		}
+		path = strings.TrimRight(path, "/")
+		cut := strings.LastIndexByte(path, '/')
+		if cut < 0 || path[cut+1:] == ".." {
+			return "", false
+		}
+		path, rest = path[:cut+1], path[cut+1:]+"/"+rest
 	}
-	return !r.exempt(filepath.Clean(path)) && !r.exempt(filepath.Clean(real))
 }
 
 // area decides about what would move a git directory or a part of it, and

@@ -439,6 +439,20 @@ var attacks = []attack{
 		must(w.t, os.Chmod(w.ws+"/k", 0o755))
 		pushOrigin(w)
 	}},
+	{"remote in a cache, relative to a linked worktree", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "worktree", "add", "-q", "t")
+	}, remoteBehind(func(w *world) { _ = w.symlink("../../cache/r", w.ws+"/t/r") }, "./r"), func(w *world) { _, _ = w.tryGit(w.ws+"/t", "push", "origin", "HEAD:refs/heads/x") }},
+	{"remote in a cache, relative to a linked worktree in a closed folder", func(w *world) {
+		w.repo(w.ws)
+		w.git(w.ws, "worktree", "add", "-q", "t")
+	}, func(w *world) {
+		remoteBehind(func(w *world) {
+			_ = w.symlink("../../cache/r", w.ws+"/t/r")
+			must(w.t, os.Chmod(w.ws+"/.git/worktrees", 0))
+		}, "./r")(w)
+		must(w.t, os.Chmod(w.ws+"/.git/worktrees", 0o755))
+	}, func(w *world) { _, _ = w.tryGit(w.ws+"/t", "push", "origin", "HEAD:refs/heads/x") }},
 	{"remote in a cache, relative to a submodule", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote \"evil\"]\n\turl = ./r\n"), pushSubmodule("evil")},
 	{"remote in a cache, a word relative to a submodule", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote \"evil\"]\n\turl = r\n"), pushSubmodule("evil")},
 	{"remote in a cache, a submodule's default", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote]\n\tpushDefault = r\n"), func(w *world) { _, _ = w.tryGit(w.ws+"/s", "-c", "push.default=current", "push") }},

@@ -4,6 +4,7 @@ package rules
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -262,10 +263,20 @@ func liftOfKeys(err error) error {
 // it must not be one that the command fills unguarded.
 func (r *rules) localRemote(dir, path string) bool {
 	if !filepath.IsAbs(path) {
+		given := path
 		up := path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/..")
 		switch {
 		case base(dir) == ".git":
-			dir = filepath.Dir(dir) // git starts from the working folder
+			trees, ok := linkedTo(dir) // git starts from the working folder
+			if !ok {
+				return false
+			}
+			for _, tree := range trees {
+				if real, ok := settled(tree + "/" + given); !ok || r.exempt(real) {
+					return false
+				}
+			}
+			dir = filepath.Dir(dir)
 		case up, strings.Contains(path, "/") && (strings.Contains(dir, "/modules/") || strings.Contains(dir, "/worktrees/")):
 			return false // it is elsewhere
 		}
@@ -273,6 +284,33 @@ func (r *rules) localRemote(dir, path string) bool {
 	}
 	real, ok := settled(path)
 	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
+}
+
+// linkedTo are the working folders of the worktrees linked to a git directory;
+// false if one could not be looked at.
+func linkedTo(dir string) (trees []string, ok bool) {
+	d, err := openFolder(dir + "/worktrees")
+	if err != nil {
+		return nil, errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxLayout)
+	if err != nil && err != io.EOF || len(names) == maxLayout {
+		return nil, false
+	}
+	for _, n := range names {
+		switch back, err := gitdir.ReadFile(dir+"/worktrees/"+n+"/gitdir", maxLayout); {
+		case err == nil:
+			back := strings.TrimRight(string(back), " \t\r\n")
+			if !filepath.IsAbs(back) {
+				back = dir + "/worktrees/" + n + "/" + back
+			}
+			trees = append(trees, filepath.Dir(back))
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
+			return nil, false
+		}
+	}
+	return trees, true
 }
 
 // settled is where path leads as far as it exists; false if that is a link to

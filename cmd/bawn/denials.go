@@ -19,7 +19,11 @@ const maxDenialLines = 8
 func printDenials(r session.Result) {
 	for i, d := range r.Denials {
 		if i == maxDenialLines {
-			warn("and %d more denials", len(r.Denials)-i+r.MoreDenials)
+			more := r.MoreDenials
+			for _, d := range r.Denials[i:] {
+				more += d.Count
+			}
+			warn("and %d more denials", more)
 			return
 		}
 		what, who, times, way := d.String(), "", "", ""

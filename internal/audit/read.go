@@ -73,7 +73,7 @@ func pathMatches(r *Record, want string) bool {
 		return false
 	}
 	rest, ok := strings.CutPrefix(r.Target, strings.TrimSuffix(want, "/"))
-	return ok && (rest == "" || rest[0] == '/')
+	return ok && r.Target != "" && (rest == "" || rest[0] == '/')
 }
 
 // Scan calls yield with each wanted record of the log in a state folder, the

@@ -14,11 +14,14 @@ type Vetting struct {
 	Old []Entry
 	// Worktree says whether core.worktree may have this value.
 	Worktree func(value string) bool
-	// Local says whether a remote may be this path of the machine.
+	// Local says whether a remote may be this path of the machine. Without a
+	// slash it may be a remote's name.
 	Local func(path string) bool
 	// Lifted says whether the user lifted section.key, in lower case and
 	// without the subsection.
 	Lifted func(key string) bool
+
+	named map[string]bool // remotes that the text gives an address
 }
 
 // RefusedKey is one entry for which VetConfig refuses a text.
@@ -77,6 +80,12 @@ func VetConfig(text []byte, v Vetting) error {
 	for i := range v.Old {
 		old[v.Old[i].identity()] = struct{}{}
 	}
+	v.named = map[string]bool{}
+	for i := range entries {
+		if e := &entries[i]; e.Section == "remote" && e.Sub && e.Key == "url" {
+			v.named[e.Subsection] = true
+		}
+	}
 	var refused KeysError
 	for i := range entries {
 		e := &entries[i]
@@ -97,6 +106,23 @@ func VetConfig(text []byte, v Vetting) error {
 	}
 	if len(refused.Keys) > 0 {
 		return &refused
+	}
+	return nil
+}
+
+// VetSequencer says whether a command may write text as sequencer/opts, from
+// which git takes how a cherry-pick or revert goes on. The strategy is the end
+// of a program's name: "x/y" is one in the working folder.
+func VetSequencer(text []byte) error {
+	entries, err := parseConfig(text)
+	if err != nil {
+		return fmt.Errorf("options of git's sequencer: %w", err)
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Section != "options" || e.Sub || e.Key == "strategy" && !isWord(e.Value, "ort recursive resolve octopus ours subtree") {
+			return &KeysError{Keys: []RefusedKey{{Line: e.Line, Name: e.Name(), Key: e.Section + "." + e.Key, Why: "is not git's own"}}}
+		}
 	}
 	return nil
 }
@@ -319,7 +345,11 @@ func (v *Vetting) refuse(e *Entry) string {
 			if h.kind == relative && (strings.HasPrefix(e.Value, "./") || strings.HasPrefix(e.Value, "../")) {
 				return ""
 			}
-			return v.address(e.Value)
+			why := v.address(e.Value)
+			if path := why == "" && !strings.ContainsAny(e.Value, "/:") && e.Value != "."; path && (e.Section == "remote" && e.Sub || !v.named[e.Value]) {
+				why = v.local("./" + e.Value)
+			}
+			return why
 		}
 		return "may not be set to this value by a sandboxed command"
 	}

@@ -64,7 +64,9 @@ func TestVetConfigKeys(t *testing.T) {
 
 func TestVetConfigValues(t *testing.T) {
 	v := Vetting{
-		Local:    func(p string) bool { return strings.HasPrefix(p, "/ok/") || p == "origin" },
+		Local: func(p string) bool {
+			return strings.HasPrefix(p, "/ok/") || p == "origin" || p == "./origin" || p == "name"
+		},
 		Worktree: func(p string) bool { return p == "../../../s" },
 	}
 	for text, ok := range map[string]bool{
@@ -85,6 +87,9 @@ func TestVetConfigValues(t *testing.T) {
 		"[remote \"o\"]\nurl = ssh://a|b@h/p\n": false, "[remote \"o\"]\nurl = ssh://u@a\\\\b/p\n": false, "[remote \"o\"]\nurl = ssh://u%40-oProxyCommand=x/p\n": false, "[remote \"o\"]\nurl = ssh://u@%0ah/p\n": false,
 		"[remote \"o\"]\nurl = ssh://DOMAIN\\\\u@h/p\n": true, "[remote \"o\"]\nurl = ssh://u%40corp@h_1-2.example:22/p\n": true, "[remote \"o\"]\nurl = u+x@h:a b/$c\n": true, "[remote \"o\"]\nurl = ssh://[fe80::1%25eth0]/p\n": true,
 		"[remote \"o\"]\nurl = \"ht\\ntp://h\"\n": false, "[remote \"o\"]\nurl = \"\"\n": false, "[remote.o]\nurl = https://h\n": true, "[remote.o]\nurl = ext::x\n": false, "[remote \"a\\\"b]\"]\nurl = https://h\n": true,
+		// A word is a remote's name if the text gives that an address, else a path.
+		"[branch \"m\"]\nremote = name\n": false, "[remote \"name\"]\nurl = https://x/y\n[branch \"m\"]\nremote = name\n": true, "[remote \"name\"]\nurl = name\n": false,
+		"[remote]\npushDefault = name\n": false, "[remote \"name\"]\nurl = https://x/y\n[remote]\npushDefault = name\n": true,
 		"[branch \"m\"]\nremote = origin\nmerge = refs/heads/m\nrebase = interactive\n": true, "[branch \"m\"]\nremote = .\n": true, "[branch \"m\"]\nremote = ext::x\n": false, "[branch \"m\"]\nremote = /bad\n": false,
 		"[submodule \"s\"]\nurl = ../x\nactive = true\nupdate = rebase\n": true, "[submodule \"s\"]\nupdate = !x\n": false, "[submodule \"s\"]\nurl = ext::x\n": false, "[submodule]\nactive = .\n": true,
 		"[extensions]\nworktreeConfig = true\nobjectFormat = sha256\n": true, "[extensions]\nrefStorage = x://y\n": false, "[extensions]\nunknown = true\n": false,
@@ -333,5 +338,17 @@ func TestVetConfigNamesAll(t *testing.T) {
 	err = VetConfig([]byte(text), Vetting{})
 	if err == nil || !strings.HasSuffix(err.Error(), "; and 995 more") || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestVetSequencer(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "[options]\n\trecord-origin = true\n\tmainline = 1\n": true, "[options]\n\tstrategy = ort\n\tstrategy-option = ours\n": true,
+		"[options]\n\tstrategy = x\n": false, "[options]\n\tstrategy = ort/../x\n": false, "[options]\n\tSTRATEGY=./x\n": false, "[options]\n\tstrategy\n": false,
+		"[include]\n\tpath = x\n": false, "[options \"a\"]\n\tx = y\n": false, "[options\n": false,
+	} {
+		if err := VetSequencer([]byte(text)); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

@@ -89,6 +89,9 @@ var watchedNames = [...]Name{
 	{".claude/commands", "agent instructions with hooks", "", true},
 	{".claude/skills", "agent instructions with hooks", "", true},
 	{".hg/hgrc", "mercurial settings", "", true},
+	{".hg/hgrc-not-shared", "mercurial settings", "", true},
+	{".hg/sharedpath", "mercurial settings", "", true}, // whose hgrc counts
+	{".jj/repo/config.toml", "jujutsu settings", "", true},
 	{".gdbinit", "debugger start-up", "", true},
 	{".lldbinit", "debugger start-up", "", true},
 	{".envrc", "direnv environment", "", true},

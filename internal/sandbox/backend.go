@@ -65,6 +65,7 @@ const (
 	EventNotice              // Reason holds lines for a person: what they do not get
 	EventConnected           // File is the socket, or nil and Reason says why
 	EventProcesses           // Processes were seen
+	EventCounts              // Counts is what the guard refused beyond that: once, before the end
 	EventLost                // something was written to the folder Reason (Mount.Lost), and goes with the sandbox
 )
 
@@ -77,6 +78,7 @@ type Event struct {
 	File   *os.File
 	Net    *Sockets
 	Name   *NameEvent
+	Counts *NameCounts
 
 	Processes []Ancestor
 }
@@ -94,6 +96,18 @@ type NameEvent struct {
 	Reason  string // what was wrong with the content, or ""
 	// Line is the process and those that started it, the youngest first.
 	Line []Ancestor
+}
+
+// NameCounts are the calls that the guard denied and did not tell one by one.
+type NameCounts struct {
+	Again []NameAgain
+	More  int // of names beyond those that it tells
+}
+
+// NameAgain is a call that was denied more than once.
+type NameAgain struct {
+	Number int // of the NameEvent among those neither Allowed nor Failed, from 0
+	Times  int // not counting the first
 }
 
 // Ancestor is one process of a line, as the sandbox counts.

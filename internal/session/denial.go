@@ -76,20 +76,27 @@ func (l *denials) add(d Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := d.key()
+	d.Count = max(d.Count, 1)
 	if i, ok := l.seen[key]; ok {
-		l.all[i].Count++
+		l.all[i].Count += d.Count
 		return
 	}
 	if len(l.all) >= maxDenials {
-		l.more++
+		l.more += d.Count
 		return
 	}
 	if l.seen == nil {
 		l.seen = map[string]int{}
 	}
-	d.Count = 1
 	l.seen[key] = len(l.all)
 	l.all = append(l.all, d)
+}
+
+// addMore counts what nobody can name.
+func (l *denials) addMore(n int) {
+	l.mu.Lock()
+	l.more += n
+	l.mu.Unlock()
 }
 
 // list returns what was refused. A name that was then connected to as well is
@@ -112,6 +119,8 @@ func (l *denials) list() (out []Denial, more int) {
 // nameList is what the guard told about one run.
 type nameList struct {
 	denied  []Denial
+	told    []int // the places in denied of what the guard itself denied
+	more    int   // denials that it did not tell
 	watched []sandbox.NameEvent
 }
 
@@ -120,9 +129,33 @@ func (l *nameList) add(e *sandbox.NameEvent) {
 		l.watched = append(l.watched, *e)
 		return
 	}
+	if !e.Failed {
+		l.told = append(l.told, len(l.denied))
+	}
+	l.denied = append(l.denied, nameDenial(e))
+}
+
+func nameDenial(e *sandbox.NameEvent) Denial {
 	d := Denial{Path: e.Path, Rule: e.Rule, Count: 1, PID: e.PID, Command: e.Command}
 	if e.Reason != "" {
 		d.Rule.Text = e.Reason
 	}
-	l.denied = append(l.denied, d)
+	return d
+}
+
+// count adds what was denied beyond that, and returns it: the denials, each
+// with its further times, which were known.
+func (l *nameList) count(c *sandbox.NameCounts) (again []Denial) {
+	l.more += c.More
+	for _, a := range c.Again {
+		if a.Number >= len(l.told) {
+			continue
+		}
+		d := &l.denied[l.told[a.Number]]
+		d.Count += a.Times
+		more := *d
+		more.Count = a.Times
+		again = append(again, more)
+	}
+	return again
 }

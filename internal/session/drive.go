@@ -323,6 +323,8 @@ func (t *task) drive(b sandbox.Backend, net *network, spec sandbox.Spec) (code i
 			t.named(ev.Name)
 		case sandbox.EventProcesses:
 			t.rec.Seen(ev.Processes)
+		case sandbox.EventCounts:
+			t.counted(ev.Counts)
 		case sandbox.EventNotice:
 			for line := range strings.Lines(ev.Reason) {
 				t.notice(strings.TrimSuffix(line, "\n"))
@@ -370,13 +372,21 @@ func (t *task) named(e *sandbox.NameEvent) {
 	t.names.add(e)
 	t.mu.Unlock()
 	if !e.Allowed {
-		d := Denial{Path: e.Path, Rule: e.Rule, PID: e.PID, Command: e.Command}
-		if e.Reason != "" {
-			d.Rule.Text = e.Reason
-		}
-		t.s.deny(t.info.ID, d)
+		t.s.deny(t.info.ID, nameDenial(e))
 		t.s.watchers.tell()
 	}
+}
+
+// counted adds what the guard refused beyond what it told.
+func (t *task) counted(c *sandbox.NameCounts) {
+	t.mu.Lock()
+	again := t.names.count(c)
+	t.mu.Unlock()
+	for _, d := range again {
+		t.s.deny(t.info.ID, d)
+	}
+	t.s.denyMore(t.info.ID, c.More)
+	t.s.watchers.tell()
 }
 
 // lose tells, once in a session, of a cache folder that is not there outside.

@@ -110,13 +110,26 @@ func (s *Session) missed(e egress.Event) {
 
 // deny notes a refusal of whatever kind.
 func (s *Session) deny(task int, d Denial) {
+	d.Count = max(d.Count, 1)
 	s.denied.add(d)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.denials++
+	s.denials += d.Count
 	if t := s.task(task); t != nil {
-		t.info.Denied++
+		t.info.Denied += d.Count
 		t.denied.add(d)
+	}
+}
+
+// denyMore counts what was refused to a task and cannot be named.
+func (s *Session) denyMore(task, n int) {
+	s.denied.addMore(n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denials += n
+	if t := s.task(task); t != nil {
+		t.info.Denied += n
+		t.denied.addMore(n)
 	}
 }
 

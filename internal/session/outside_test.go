@@ -48,6 +48,22 @@ func TestC5_OutsideIsOffered(t *testing.T) {
 	}
 }
 
+// C5: what the guard denied again, or beyond what it tells, counts in the
+// session as well.
+func TestC5_FurtherDenialsOfATask(t *testing.T) {
+	b := &stub{}
+	s := open(t, testSetup(t, b))
+	typed(t, s, "echo made >out.txt")
+	b.awaitStarts(t, 1)
+	b.process(0).events <- denied("/ws/.git/hooks/pre-commit")
+	b.process(0).events <- sandbox.Event{Kind: sandbox.EventCounts, Counts: &sandbox.NameCounts{More: 5, Again: []sandbox.NameAgain{{Number: 0, Times: 2}}}}
+	b.process(0).exit(0)
+	st := await(t, s, "the end", func(st State) bool { return len(st.Tasks) == 1 && !st.Tasks[0].Ended.IsZero() })
+	if d := s.Denials(); st.Denied != 8 || st.Tasks[0].Denied != 8 || len(d) != 1 || d[0].Count != 3 {
+		t.Errorf("%d, %+v, %+v", st.Denied, st.Tasks[0], d)
+	}
+}
+
 func TestC5_OutsideIsNotOffered(t *testing.T) {
 	for name, change := range map[string]func(*Setup, *Start){
 		"airlock": func(u *Setup, _ *Start) { u.Tier = policy.Airlock },

@@ -119,6 +119,7 @@ func run(ctx context.Context, o Options) (sandbox.Process, Result, error) {
 	res.Denials, res.MoreDenials = r.net.denials()
 	res.Unreached = r.net.unreached()
 	res.Denials = append(r.names.denied, res.Denials...)
+	res.MoreDenials += r.names.more
 	if res.Code != 0 && err == nil {
 		res.Denials = append(res.Denials, Hinted(r.tty.wrote(), o.Policy, o.Ask != nil, res.Denials)...)
 	}
@@ -324,6 +325,8 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 		if r.o.Seen != nil {
 			r.o.Seen(ev.Processes)
 		}
+	case sandbox.EventCounts:
+		r.names.count(ev.Counts)
 	case sandbox.EventLost:
 		if len(r.lost) < maxDenials {
 			r.lost = append(r.lost, ev.Reason)

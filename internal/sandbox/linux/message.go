@@ -47,6 +47,10 @@ func (p *process) decode(msg, oob []byte) (sandbox.Event, error) {
 		return sandbox.Event{Kind: sandbox.EventConnected, Reason: string(msg[1:])}, nil
 	case msg[0] == stage.MsgLost && len(fds) == 0:
 		return sandbox.Event{Kind: sandbox.EventLost, Reason: string(msg[1:])}, nil
+	case msg[0] == stage.MsgName && len(msg) > 2 && msg[1] == '=' && len(fds) == 0:
+		if c, ok := nameCounts(string(msg[2:])); ok {
+			return sandbox.Event{Kind: sandbox.EventCounts, Counts: c}, nil
+		}
 	case msg[0] == stage.MsgName && len(msg) > 2 && len(fds) == 0:
 		if n, ok := nameEvent(string(msg[1:])); ok {
 			return sandbox.Event{Kind: sandbox.EventName, Name: n}, nil
@@ -100,6 +104,27 @@ func members(text string) (out []sandbox.Ancestor) {
 		out = append(out, sandbox.Ancestor{PID: pid, Parent: parent, Command: f[3], Count: count})
 	}
 	return out
+}
+
+// nameCounts reads how often calls were denied that were not told one by one.
+func nameCounts(text string) (*sandbox.NameCounts, bool) {
+	f := strings.Split(text, "\x00")
+	last := len(f) - 1
+	more, err := strconv.Atoi(f[0])
+	if last < 1 || f[last] != "" || err != nil || more < 0 {
+		return nil, false
+	}
+	c := &sandbox.NameCounts{More: more}
+	for _, pair := range f[1:last] {
+		number, times, _ := strings.Cut(pair, " ")
+		n, err1 := strconv.Atoi(number)
+		again, err2 := strconv.Atoi(times)
+		if err1 != nil || err2 != nil || n < 0 || again < 1 {
+			return nil, false
+		}
+		c.Again = append(c.Again, sandbox.NameAgain{Number: n, Times: again})
+	}
+	return c, true
 }
 
 // ancestors reads the line of processes behind it.

@@ -4,6 +4,7 @@ package linux
 
 import (
 	"os"
+	"reflect"
 	"runtime"
 	"strconv"
 	"testing"
@@ -85,6 +86,25 @@ func TestMalformedNetworkMessage(t *testing.T) {
 				t.Errorf("%q, %d: descriptor %d was closed: %q, %v", c.kinds, c.said, fd, l, err)
 			}
 			unix.Close(fd)
+		}
+	}
+}
+
+func TestNameCounts(t *testing.T) {
+	for text, want := range map[string]*sandbox.NameCounts{
+		"=3\x00":                  {More: 3},
+		"=0\x000 2\x00255 17\x00": {Again: []sandbox.NameAgain{{Number: 0, Times: 2}, {Number: 255, Times: 17}}},
+		"=":                       nil,
+		"=3":                      nil,
+		"=-1\x00":                 nil,
+		"=0\x00-1 2\x00":          nil,
+		"=0\x001 0\x00":           nil,
+		"=0\x001\x00":             nil,
+		"=0\x001 2":               nil,
+	} {
+		ev, err := new(process).decode(append([]byte{stage.MsgName}, text...), nil)
+		if (err == nil) != (want != nil) || err == nil && !reflect.DeepEqual(ev.Counts, want) {
+			t.Errorf("%q: %+v, %v", text, ev.Counts, err)
 		}
 	}
 }

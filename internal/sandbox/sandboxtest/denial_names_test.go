@@ -4,6 +4,7 @@ package sandboxtest
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +70,36 @@ func TestF2_RefusedSettingsAreNamed(t *testing.T) {
 		b.Sh(t, one).OK(t)
 		if r := b.Sh(t, other); r.Code == 0 || !strings.Contains(r.Stderr, ids[1]) {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// C5: every call that is refused counts: those of one name, and those of names
+// beyond what is told one by one.
+func TestC5_EveryRefusedNameCounts(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		b.Flags = []string{"--report", "../report.json"}
+		r := b.Sh(t, "mkdir -p d; for i in $(seq 300); do mkdir -p d/$i/.git; for t in 1 2; do (echo x >d/$i/.git/config) 2>/dev/null; done; done; exit 3")
+		data, err := os.ReadFile(filepath.Dir(b.Workspace) + "/report.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := parseReport(t, string(data))
+		sum := report.More
+		for _, d := range report.Denials {
+			if sum += d.Count; d.Count != 2 {
+				t.Errorf("%s: %d times", d.Target, d.Count)
+			}
+		}
+		if sum != 600 || len(report.Denials) != 256 {
+			t.Errorf("%d calls were refused, %d names told, want 600 and 256", sum, len(report.Denials))
+		}
+		if !strings.Contains(r.Stderr, " to sh (2 times): ") || !strings.Contains(r.Stderr, "and 584 more denials") {
+			t.Errorf("%s", r.Stderr)
+		}
+		if log := b.Bawn(t, "log"); !strings.Contains(log.Stdout, "600 denied") {
+			t.Errorf("%s", log.Stdout)
 		}
 	})
 }

@@ -39,6 +39,11 @@ layout() { mkdir -p "$1/objects" "$1/refs/heads"; echo ref: refs/heads/main >"$1
 const evilCopy = `cp -r .git other; evil >>other/config
 `
 
+// stopped is a cherry-pick of two commits that waits for the user.
+const stopped = `git checkout -q -b side; echo a >a; git add a; git commit -qm a; echo b >b; git add b; git commit -qm b
+git checkout -q main; echo c >a; git add a; git commit -qm c; git cherry-pick side~1 side || true; echo d >a; git add a
+`
+
 const (
 	checkout = "git checkout -q -b new"
 	subSetup = `git init -q -b main ../lib; git -C ../lib commit -q --allow-empty -m x
@@ -159,6 +164,10 @@ echo ref: refs/heads/main >$b/worktrees/x/HEAD; rm .git/modules/sub/HEAD; linked
 mv b/worktrees/x e/worktrees/x; echo "gitdir: $PWD/e/worktrees/x" >p; mv -f p d/.git`, "git -C d status", false},
 	{"branch with a commondir", "", `mkdir -p b/objects b/refs; printf '[remote "o"]\n\turl = .\n\tuploadpack = touch %s/ws/RAN; git-upload-pack\n' "$ROOT" >b/config
 echo ref: refs/heads/main >HEAD; mkdir -p logs/x m; echo ref: refs/heads/main >logs/x/HEAD; echo ../../b >logs/x/commondir; rm HEAD; mv logs/x m/x`, "git -C m/x fetch o", false},
+	{"strategy of a cherry-pick", stopped, `hook | put git-merge-s/x; o=.git/sequencer/opts; printf '[options]\n\tstrategy = s/x\n' >$o; printf '[options]\n\tstrategy = s/x\n' >o; cp o $o.lock; mv $o.lock $o
+mv o $o; cp $o o; ln -f o $o; mkdir q; cp o q/opts; rm -r .git/sequencer/opts; mv q/opts .git/sequencer/opts; ln -s ../../o $o`, "git cherry-pick --continue", false},
+	{"strategy of a cherry-pick of the host", stopped + "printf '[options]\n\tsignoff = true\n' >.git/sequencer/opts.lock", `hook | put git-merge-s/x; o=.git/sequencer/opts.lock; printf '[options]\n\tstrategy = s/x\n' >>$o; rm $o
+printf '[options]\n\tstrategy = s/x\n' >$o; printf '[options]\n\tstrategy = s/x\n' >o; mv o $o`, "mv .git/sequencer/opts.lock .git/sequencer/opts; git cherry-pick --continue", false},
 	{".git removed and made again", "", `rm -rf .git; layout .git; evil >.git/config`, "git status", true},
 }
 

@@ -48,6 +48,13 @@ git worktree add -q --detach d/e; git worktree remove d/e; git worktree prune; g
 			want: "../..", after: state + `git -C wt status -sb; cat .git/worktrees/wt/commondir; git worktree list`,
 		},
 		{
+			name: "PickAndRevert", each: EachGuarded, setup: repoCopy,
+			run: `git switch -q -c side; for n in p q; do echo 1 >$n; git add $n; git commit -qm $n; done; git switch -q main; echo 0 >p; git add p; git commit -qm 0
+git cherry-pick -x -X patience --strategy=ort side~1 side || { cat .git/sequencer/opts; echo r >p; git add p; GIT_EDITOR=true git cherry-pick --continue; }; git revert --no-edit HEAD
+git rebase -q -s ours side; git log --format=%B`,
+			want: "record-origin = true", after: state,
+		},
+		{
 			name: "StashRebaseGc", each: EachGuarded, setup: repoCopy,
 			run: `git switch -q -c side; echo s >s; git add s; git commit -qm s; git switch -q main; echo m >m; git add m; git commit -qm m; echo dirty >>f; git stash push -q; git rebase -q side; git stash pop
 git stash -q; git gc -q --prune=now; git config gc.auto 0; git maintenance run --quiet; git log --format=%s`,

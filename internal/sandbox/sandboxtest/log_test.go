@@ -230,6 +230,7 @@ type reported struct {
 			Line           int
 		}
 	}
+	More    int
 	Written []string
 }
 

@@ -52,14 +52,18 @@ const (
 	denied  = '-'
 	watched = '+'
 	unable  = '!' // the kernel refused it
+	counted = '=' // no name: how often else calls were denied
 )
 
-// teller passes the guard's events on, each once. The guard must not wait for
-// a supervisor that is slow to read.
+// teller passes the guard's events on, each once, and at the end how often what
+// was denied was tried again. The guard must not wait for a supervisor that is
+// slow to read.
 type teller struct {
 	mu    sync.Mutex
-	told  map[string]bool
+	told  map[string]int // the number of its kind, from 0
 	count [len(tellings)]int
+	again []int // calls that were denied once more, by the number of the denial
+	over  int   // calls that were denied beyond the bound
 	ended bool
 	queue chan []byte   // nil until there is something to tell
 	sent  chan struct{} // closed when all is sent
@@ -68,7 +72,7 @@ type teller struct {
 }
 
 func newTellerFor(queue chan []byte) *teller {
-	t := &teller{told: map[string]bool{}, queue: queue}
+	t := &teller{told: map[string]int{}, queue: queue}
 	t.family = newFamily(t.process)
 	return t
 }
@@ -92,11 +96,26 @@ func (t *teller) note(e guard.Event) {
 	key := e.Rule.ID + "\x00" + e.Path + "\x00" + e.Reason
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.told[key] || t.count[kind] >= tellings[kind] {
+	if t.ended {
 		return
 	}
+	number, known := t.told[key]
+	switch {
+	case known && kind == denied:
+		t.again[number]++
+		return
+	case known:
+		return
+	case t.count[kind] >= tellings[kind]:
+		if kind == denied {
+			t.over++
+		}
+		return
+	case kind == denied:
+		t.again = append(t.again, 0)
+	}
+	t.told[key] = t.count[kind]
 	t.count[kind]++
-	t.told[key] = true
 	msg := []byte{MsgName, kind}
 	for _, f := range []string{strconv.Itoa(e.TGID), e.Command, e.Op.String(), e.Path, e.Rule.ID, short(e.Rule.Text), short(e.Rule.Lift), short(e.Reason)} {
 		msg = append(append(msg, f...), 0)
@@ -114,7 +133,7 @@ func (t *teller) note(e guard.Event) {
 // put sends a message, later. The caller has locked t.mu.
 func (t *teller) put(msg []byte) {
 	if t.queue == nil {
-		room := maxFamily
+		room := maxFamily + 1 // and the counts
 		for _, n := range tellings {
 			room += n
 		}
@@ -147,6 +166,22 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:maxShort-len("…")], "") + "…"
 }
 
+// counts is the message about what was denied and not told, or nil.
+func (t *teller) counts() []byte {
+	msg := append(fmt.Appendf([]byte{MsgName, counted}, "%d", t.over), 0)
+	some := t.over > 0
+	for number, n := range t.again {
+		if n > 0 {
+			some = true
+			msg = append(fmt.Appendf(msg, "%d %d", number, n), 0)
+		}
+	}
+	if !some {
+		return nil
+	}
+	return msg
+}
+
 func (t *teller) send() {
 	for msg := range t.queue {
 		_ = send(msg[0], msg[1:]...)
@@ -165,6 +200,9 @@ func (t *teller) end() {
 		return
 	}
 	if first {
+		if msg := t.counts(); msg != nil {
+			t.queue <- msg
+		}
 		close(t.queue)
 	}
 	<-t.sent

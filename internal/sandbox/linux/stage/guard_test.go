@@ -74,3 +74,25 @@ func TestLongRefusalIsTold(t *testing.T) {
 		t.Errorf("told: %.200q", f)
 	}
 }
+
+// Of what was denied every call is counted, told or not.
+func TestDeniedCallsAreCounted(t *testing.T) {
+	told := newTeller()
+	for i := range 300 {
+		for range 1 + i%2 {
+			told.note(event(fmt.Sprint("/w/", i), ""))
+		}
+	}
+	watch := event("/w/seen", "")
+	watch.Allowed, watch.Rule.ID = true, "watch:x"
+	told.note(watch)
+	told.note(watch)
+	f := strings.Split(string(told.counts()), "\x00")
+	// 44 names beyond the bound, every other one twice, and 128 of the first 256.
+	if f[0] != string([]byte{MsgName, counted})+"66" || len(f) != 130 || f[1] != "1 1" || f[128] != "255 1" || f[129] != "" {
+		t.Errorf("%q", f)
+	}
+	if msg := newTeller().counts(); msg != nil {
+		t.Errorf("nothing was denied: %q", msg)
+	}
+}

@@ -76,7 +76,7 @@ const (
 	MsgStopped = 'T' // stage: the command was stopped by a signal
 	MsgExited  = 'X' // stage: exit code byte; nothing but pid 1 is left in the sandbox
 	MsgNetwork = 'N' // stage: count, a netns.Kind for each descriptor, then a line for each thing that is missing
-	MsgName    = 'G' // stage: '-' or '+', then NUL-ended pid, command, operation, path, rule, text, lift, reason
+	MsgName    = 'G' // stage: '-', '+' or '!', then NUL-ended pid, command, operation, path, rule, text, lift, reason; or '=' and counts
 	MsgProcess = 'Y' // stage: processes that were seen, each NUL-ended: number, parent, count (0: as yet one; number 0: others), command
 	MsgLost    = 'L' // stage: the path of a folder (Mount.Lost) in which something is left
 	MsgConnect = 'C' // supervisor: two bytes of port; stage: the socket by SCM_RIGHTS, or the reason

@@ -4,6 +4,9 @@ package rules
 
 import (
 	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +24,7 @@ const (
 	pointerText = "git pointer file"
 	layoutText  = "git directory"
 	remotesText = "git remote"
+	stepsText   = "options of git's sequencer"
 	linkText    = "symbolic link in a git directory"
 )
 
@@ -62,6 +66,14 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 		}
 	case "config.lock", "config.worktree.lock":
 		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+			return r.lock(c, key), true
+		}
+	case "opts", "opts.lock":
+		// What a cherry-pick or revert goes on with: a strategy is a program.
+		if s.sequencer() && plainName(t.Dir, t.Name, key) {
+			if key == "opts" {
+				return r.steps(c), true
+			}
 			return r.lock(c, key), true
 		}
 	case "head", "objects", "refs":
@@ -179,6 +191,18 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	return deny(LiftPointer, pointerText)
 }
 
+// steps decides about sequencer/opts, which git writes as it does a config.
+func (r *rules) steps(c *guard.Call) guard.Verdict {
+	if r.lifted[LiftConfig] || c.Op == guard.Mkdir {
+		return allow
+	}
+	v := deny(LiftConfig, stepsText)
+	if c.Op == guard.RenameTo && c.Target.Name == "opts" && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0 {
+		v.Decision, v.MaxSize, v.Vet = guard.Vet, maxConfig, gitdir.VetSequencer
+	}
+	return v
+}
+
 // lock: the host's git renames its own config.lock to config without looking,
 // even if the command has removed that and made another. So nothing comes into
 // that name but an empty file, whose content the guard holds until the rename
@@ -239,20 +263,74 @@ func liftOfKeys(err error) error {
 // it must not be one that the command fills unguarded.
 func (r *rules) localRemote(dir, path string) bool {
 	if !filepath.IsAbs(path) {
+		given := path
 		up := path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/..")
 		switch {
 		case base(dir) == ".git":
-			dir = filepath.Dir(dir) // git starts from the working folder
-		case up:
-			return false
+			trees, ok := linkedTo(dir) // git starts from the working folder
+			if !ok {
+				return false
+			}
+			for _, tree := range trees {
+				if real, ok := settled(tree + "/" + given); !ok || r.exempt(real) {
+					return false
+				}
+			}
+			dir = filepath.Dir(dir)
+		case up, strings.Contains(path, "/") && (strings.Contains(dir, "/modules/") || strings.Contains(dir, "/worktrees/")):
+			return false // it is elsewhere
 		}
 		path = dir + "/" + path
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, ok := settled(path)
+	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
+}
+
+// linkedTo are the working folders of the worktrees linked to a git directory;
+// false if one could not be looked at.
+func linkedTo(dir string) (trees []string, ok bool) {
+	d, err := openFolder(dir + "/worktrees")
 	if err != nil {
-		real = path
+		return nil, errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 	}
-	return !r.exempt(filepath.Clean(path)) && !r.exempt(filepath.Clean(real))
+	defer d.Close()
+	names, err := d.Readdirnames(maxLayout)
+	if err != nil && err != io.EOF || len(names) == maxLayout {
+		return nil, false
+	}
+	for _, n := range names {
+		switch back, err := gitdir.ReadFile(dir+"/worktrees/"+n+"/gitdir", maxLayout); {
+		case err == nil:
+			back := strings.TrimRight(string(back), " \t\r\n")
+			if !filepath.IsAbs(back) {
+				back = dir + "/worktrees/" + n + "/" + back
+			}
+			trees = append(trees, filepath.Dir(back))
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
+			return nil, false
+		}
+	}
+	return trees, true
+}
+
+// settled is where path leads as far as it exists; false if that is a link to
+// what does not, or cannot be looked at: the command can close a folder.
+func settled(path string) (string, bool) {
+	for rest := ""; ; {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), true
+		}
+		if _, e := os.Readlink(path); e == nil || !errors.Is(err, fs.ErrNotExist) {
+			return "", false
+		}
+		path = strings.TrimRight(path, "/")
+		cut := strings.LastIndexByte(path, '/')
+		if cut < 0 || path[cut+1:] == ".." {
+			return "", false
+		}
+		path, rest = path[:cut+1], path[cut+1:]+"/"+rest
+	}
 }
 
 // area decides about what would move a git directory or a part of it, and

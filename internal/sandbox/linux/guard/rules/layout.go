@@ -219,7 +219,7 @@ func plainBelow(dir, rel string, left *int) bool {
 		at := dir + "/" + e.Name()
 		below := rel + e.Name()
 		switch {
-		case e.Type()&fs.ModeSymlink != 0, below == "commondir":
+		case e.Type()&fs.ModeSymlink != 0, below == "commondir", below == "sequencer/opts":
 			return false
 		case below == "modules", below == "worktrees":
 			if none := 0; !plainBelow(at, below+"/", &none) {

@@ -140,7 +140,7 @@ func (r *rules) watch(c *guard.Call) guard.Verdict {
 			rest = s
 		}
 	}
-	if t.Name == "git-rebase-todo" && strings.Contains(rest, "rebase-merge/") {
+	if (t.Name == "git-rebase-todo" || t.Name == "strategy") && strings.HasSuffix(t.DirPath, "/rebase-merge") {
 		return watched("steps of a rebase in progress")
 	}
 	// Every element may begin a watched name; the last one is what counts.

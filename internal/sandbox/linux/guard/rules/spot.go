@@ -222,6 +222,11 @@ func (s *spot) sameDisk(path string) bool {
 	return unix.Fstatat(s.dir, "", &here, unix.AT_EMPTY_PATH) == nil && unix.Fstatat(s.dir, path, &there, 0) == nil && here.Dev == there.Dev
 }
 
+// sequencer says whether the folder is a git directory's sequencer.
+func (s *spot) sequencer() bool {
+	return s.is(s.last(), "sequencer") && s.last() > 0 && s.home(s.last()-1)
+}
+
 // sections are the folders of a git directory that git writes in. A bare
 // repository may have others, with checkouts.
 var sections = [...]string{

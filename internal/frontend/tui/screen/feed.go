@@ -2,14 +2,6 @@
 
 package screen
 
-// span is a part of the scanner's output: characters of one byte, which nothing
-// turns into others, and the usual controls among them.
-type span struct{ from, to int }
-
-// minSpan is the least that is worth a shorter way than the emulator's, which
-// takes every character by itself.
-const minSpan = 12
-
 // feed draws b, with its spans of text. What the emulator cannot take costs the
 // command its picture, not the session its screen.
 func (s *Screen) feed(b []byte, spans ...span) {

@@ -5,6 +5,14 @@ import (
 	"unicode/utf8"
 )
 
+// span is a part of the scanner's output: characters of one byte, which nothing
+// turns into others, and the usual controls among them.
+type span struct{ from, to int }
+
+// minSpan is the least that is worth a shorter way than the emulator's, which
+// takes every character by itself.
+const minSpan = 12
+
 // scanner goes through what a command writes to its terminal. It passes on
 // text and the sequences that filter.go lets through, whole: between any two
 // calls of scan the output is at the end of a character or sequence, so that

@@ -19,7 +19,12 @@ func TestSpareLayer(t *testing.T) {
 	b := box(t)
 	spare := filepath.Join(b.State, "bawn", "staged", ".spare")
 	b.Sh(t, "true").OK(t)
-	was, err := os.Stat(spare + "/0/upper")
+	first, err := os.Open(spare + "/0/upper") // open, or its number is given to another
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	was, err := first.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}

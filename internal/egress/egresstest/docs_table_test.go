@@ -112,7 +112,7 @@ var docsExamples = map[string]example{
 	"bawn wrap -- claude":                             {keys: [][2]string{{"claude is here", "bye\r"}}},
 	"bawn wrap --tier airlock -- codex":               {keys: [][2]string{{"codex is here", "bye\r"}}},
 	"bawn watch -C web -c 'npm run lint && npm test'": {until: `grep -q "^tested" "$OUT"`, code: 143},
-	"bawn check write .git/config":                    {code: 0},
+	"bawn check write .git/config":                    {code: 1},
 	"bawn check --tier airlock write ~/.npm":          {code: 1},
 }
 

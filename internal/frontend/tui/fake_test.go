@@ -213,7 +213,7 @@ const pause = "…"
 // pause lets the while after a letter pass, and the terminal answers.
 func (f *frame) pause() {
 	f.Update(letterMsg(f.letters))
-	if f.letter.asked {
+	if f.letter.asked > 0 {
 		f.places(len(f.guard.asked))
 	}
 }

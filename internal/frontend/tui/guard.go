@@ -24,9 +24,9 @@ const (
 	drawing = 70 * time.Millisecond
 	// mute is how long a terminal has for its answer; one that gives none is
 	// taken to have shown the question. One that has given some in this session
-	// has longer: much that a command wrote may be on its way to it.
+	// is asked so often: much that a command wrote may be on its way to it.
 	mute     = 2 * time.Second
-	answered = 10
+	maxAsked = 10
 )
 
 // places are those at which the terminal is asked where its cursor is. They are
@@ -38,6 +38,7 @@ type places [4]tea.Position
 type guard struct {
 	id    int       // of the question, as the guard counts them
 	asked places    // the terminal was asked for
+	times int       // that it was asked
 	got   places    // what it answered last
 	heard bool      // it answers
 	shown bool      // it answered, at
@@ -76,8 +77,7 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case drawnMsg:
 		if int(msg) == g.id {
-			late := muteMsg(msg)
-			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.patience(), func(time.Time) tea.Msg { return late }))
+			return f.askTerminal(&g.times, muteMsg(msg))
 		}
 	case tea.CursorPositionMsg:
 		copy(g.got[:], g.got[1:])
@@ -90,23 +90,32 @@ func (f *frame) guardMsg(msg tea.Msg) tea.Cmd {
 			f.o.answers.Store(true)
 		}
 		f.seen(true)
-		if f.letter.asked {
+		if f.letter.asked > 0 {
 			f.letterCounts()
 		}
 	case muteMsg:
-		f.seen(int(msg) == g.id)
+		switch {
+		case int(msg) != g.id || g.shown:
+		case f.askable(g.times):
+			return f.askTerminal(&g.times, msg)
+		default:
+			f.seen(true)
+		}
 	case letterMsg, letterMuteMsg:
 		return f.letterOver(msg)
 	}
 	return nil
 }
 
-// patience is how long the terminal has for its answers.
-func (f *frame) patience() time.Duration {
-	if f.o.answers != nil && f.o.answers.Load() {
-		return answered * f.mute
-	}
-	return f.mute
+// askTerminal asks the terminal where its cursor is; late comes when it has had time to answer.
+func (f *frame) askTerminal(times *int, late tea.Msg) tea.Cmd {
+	*times++
+	return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.mute, func(time.Time) tea.Msg { return late }))
+}
+
+// askable says whether a terminal that gave no answer is asked again.
+func (f *frame) askable(times int) bool {
+	return f.o.answers != nil && f.o.answers.Load() && times < maxAsked
 }
 
 // askPlaces draws the places, none in the first row, where an answer looks like

@@ -15,7 +15,7 @@ import (
 // letter is a yes that waits so. The zero value is none.
 type letter struct {
 	key   string
-	asked bool   // the while is over, and the terminal is asked
+	asked int    // how often the terminal was asked, once the while was over
 	back  string // the one that was taken back by the last key
 }
 
@@ -94,14 +94,16 @@ func (f *frame) letterOver(msg tea.Msg) tea.Cmd {
 		switch {
 		case int(msg) != f.letters || f.letter.key == "":
 		case f.guard.heard:
-			f.letter.asked = true
-			late := letterMuteMsg(msg)
-			return tea.Batch(tea.Raw(f.askPlaces()), tea.Tick(f.patience(), func(time.Time) tea.Msg { return late }))
+			return f.askTerminal(&f.letter.asked, letterMuteMsg(msg))
 		default:
 			f.letterCounts()
 		}
 	case letterMuteMsg:
-		if int(msg) == f.letters && f.letter.asked {
+		switch {
+		case int(msg) != f.letters || f.letter.asked == 0:
+		case f.askable(f.letter.asked):
+			return f.askTerminal(&f.letter.asked, msg)
+		default:
 			f.letterCounts()
 		}
 	}

@@ -207,20 +207,39 @@ func TestWhatCountsAsShown(t *testing.T) {
 	}
 }
 
-// A terminal that has answered in this session has more time for its answer to a
-// later page: what a command wrote may be on its way to it.
+// A terminal that has answered in this session is asked again before a later
+// question is taken to be shown: what a command wrote may be on its way to it.
 func TestPatienceWithATerminalThatAnswers(t *testing.T) {
 	o := testOptions(&clock{noon})
 	o.answers = new(atomic.Bool)
 	page := func() *frame { return newFrame(QuestionsPage, withQuestions(t, exampleQuestion(1)), o) }
+	silent := func(f *frame) (times int) {
+		f.Update(drawnMsg(f.guard.id))
+		for times = 1; !f.guard.shown && times < 100; times++ {
+			f.Update(muteMsg(f.guard.id))
+		}
+		return times - 1
+	}
+	if n := silent(page()); n != 1 {
+		t.Errorf("asked %d times, of which nothing is known", n)
+	}
 	f := page()
 	f.Update(drawnMsg(f.guard.id))
-	if d := f.patience(); d != mute {
-		t.Errorf("%v for a terminal of which nothing is known", d)
-	}
 	f.places(len(places{}))
-	if d := page().patience(); d != answered*mute {
-		t.Errorf("%v for one that answers", d)
+	if !f.guard.shown || !o.answers.Load() {
+		t.Fatal("the answer was not taken")
+	}
+	if n := silent(page()); n != maxAsked {
+		t.Errorf("asked %d times, one that answers", n)
+	}
+	f = page()
+	f.Update(drawnMsg(f.guard.id))
+	f.Update(muteMsg(f.guard.id))
+	if f.guard.shown {
+		t.Fatal("shown without an answer")
+	}
+	if f.places(len(places{})); !f.guard.shown {
+		t.Error("the answer to the second time was not taken")
 	}
 }
 

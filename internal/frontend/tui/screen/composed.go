@@ -69,7 +69,7 @@ func (e *emulator) resize(cols, rows int) {
 func (s *Screen) compose() {
 	s.unpark()
 	s.scan.save() // as ?1049h does
-	s.scan.shifted = s.scan.modes.charset
+	s.scan.each = s.scan.modes.charset
 	s.emu = s.newEmulator()
 	s.scan.composed = true
 	s.report()

@@ -35,7 +35,7 @@ func (s *scanner) home() { s.moveTo(1, 1) }
 // text passes on plain characters and the controls among them.
 func (s *scanner) text(run []byte) {
 	if !s.tracked() {
-		if s.composed && !s.shifted && len(run) >= minSpan {
+		if s.composed && !s.each && len(run) >= minSpan {
 			s.spans = append(s.spans, span{len(s.out), len(s.out) + len(run)})
 		}
 		s.out = append(s.out, run...)

@@ -19,7 +19,8 @@ func (s *Screen) feed(b []byte, spans ...span) {
 }
 
 // write gives b to the emulator. Of a run of text within a line it draws the first
-// character and the last; those between get their cells, as the first has its own.
+// character and the last two (one may wait for a mark to combine with, and the
+// other is what is repeated then); those between get cells as the first has its own.
 func (e *emulator) write(b []byte, spans []span) {
 	done := 0 // of b
 	for _, sp := range spans {
@@ -27,7 +28,7 @@ func (e *emulator) write(b []byte, spans []span) {
 			n := printable(b[at:sp.to])
 			if n >= minSpan {
 				_, _ = e.vt.Write(append(e.next, b[done:at+1]...))
-				k := e.fill(b[at+1 : at+n-1])
+				k := e.fill(b[at : at+n-2])
 				e.next = e.next[:0]
 				if done = at + 1 + k; k > 0 {
 					e.next = appendCSI(e.next, e.vt.CursorPosition().X+1+k, 'G')
@@ -50,28 +51,20 @@ func printable(b []byte) int {
 	return len(b)
 }
 
-// fill sets the cells after a character that was just written, as far as the line
-// goes without its last one, and returns how many. The cursor stays.
+// fill sets the cells after the first character of text, which was just written, as
+// far as the line goes without its last one, and returns how many. The cursor stays.
 func (e *emulator) fill(text []byte) int {
+	first, rest := text[:1], text[1:]
 	at := e.vt.CursorPosition()
-	k := min(len(text), e.vt.Width()-1-at.X)
+	k := min(len(rest), e.vt.Width()-1-at.X)
 	c := e.vt.CellAt(at.X-1, at.Y)
-	if k <= 0 || c == nil || c.Width != 1 {
+	if k <= 0 || c == nil || c.Width != 1 || c.Content != string(first) { // it went elsewhere, or waits
 		return 0
 	}
 	cell := *c
-	for i, r := range text[:k] {
-		cell.Content = ascii[r : r+1]
+	for i := range k {
+		cell.Content = string(rest[i : i+1]) // no allocation: the runtime has those of one byte
 		e.vt.SetCell(at.X+i, at.Y, &cell)
 	}
 	return k
 }
-
-// ascii are the characters of one byte, of which a cell is a part.
-var ascii = func() string {
-	var b [128]byte
-	for i := range b {
-		b[i] = byte(i)
-	}
-	return string(b[:])
-}()

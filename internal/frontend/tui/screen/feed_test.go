@@ -56,7 +56,9 @@ func TestTextAsTheEmulatorDrawsIt(t *testing.T) {
 			if n, _ := same.scan(in); n != len(in) {
 				t.Fatalf("%q was read to %d", in, n)
 			}
-			_, _ = plain.Write(same.out)
+			if !written(plain, same.out) {
+				return // the emulator cannot take it, and the screen has begun with another
+			}
 			if a, b := s.emu.vt.CursorPosition(), plain.CursorPosition(); a != b {
 				t.Fatalf("%q: the cursor is at %v, not %v", in, a, b)
 			}
@@ -77,4 +79,12 @@ func TestTextAsTheEmulatorDrawsIt(t *testing.T) {
 	if len(s.scan.spans) != 1 {
 		t.Errorf("%d spans of %q", len(s.scan.spans), long)
 	}
+}
+
+// written reports whether an emulator could take b: at some it panics, such as
+// margins below its last line and a scroll within them.
+func written(e *vt.Emulator, b []byte) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	_, _ = e.Write(b)
+	return true
 }

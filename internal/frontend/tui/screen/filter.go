@@ -70,7 +70,7 @@ func (s *scanner) escape(c byte) (again bool, why stop) {
 	default:
 		if i := s.seq[1]; len(s.seq) == 3 && (i == '(' || i == ')' || i == '*' || i == '+') {
 			s.modes.charset = s.modes.charset || c != 'B'
-			s.shifted = s.shifted || c != 'B'
+			s.each = s.each || c != 'B'
 			s.pass(onScreen)
 		}
 	}
@@ -241,6 +241,7 @@ func (s *scanner) csiOf(kind string, params []byte, final byte) stop {
 	case "e": // the same as B, but in an emulator that does not stop it
 		s.down(arg(0, 1), 'B')
 	case "r":
+		s.each = s.each || len(p) > 0
 		s.setMargins(arg(0, 1), arg(1, s.rows), len(p))
 	case "s", "u":
 		if len(p) == 0 {

@@ -47,7 +47,7 @@ type scanner struct {
 	asked   int  // questions that the terminal answers
 	titled  bool // the title was set, and the one before is kept
 	told    bool // the watcher knows of that, and of the cursor's shape
-	shifted bool // in composed mode a character set that is not ASCII may be in use
+	each    bool // in composed mode the emulator draws each character: a set that is not ASCII, or margins, may be in use
 	reset   bool // ESC c came in composed mode, and is to be done after it
 }
 
@@ -180,7 +180,7 @@ func (s *scanner) step(c byte) (again bool, why stop) {
 			// Its answer is whatever the user has set, typed.
 		case c == 0x0e || c == 0x0f:
 			s.modes.charset = s.modes.charset || c == 0x0e
-			s.shifted = s.shifted || c == 0x0e
+			s.each = s.each || c == 0x0e
 			s.out = append(s.out, c)
 		case plainByte[c]:
 			s.text([]byte{c})

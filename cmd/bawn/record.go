@@ -29,9 +29,9 @@ type recorder struct {
 
 	tell   func(line string) // what a person is told at the end
 	mu     sync.Mutex
-	failed error // of the first record that could not be kept
-	seen   map[sandbox.Ancestor]bool
-	tree   []member // all of them, for the report
+	failed error                    // of the first record that could not be kept
+	tree   []member                 // the processes that were seen, for the report
+	seen   map[sandbox.Ancestor]int // their places in tree
 }
 
 // maxProcesses bounds the processes that are recorded of one run.
@@ -41,12 +41,13 @@ const maxProcesses = 1000
 func (r *recorder) line(line []sandbox.Ancestor) {
 	for _, a := range slices.Backward(line) {
 		r.mu.Lock()
-		known := r.seen[a] || len(r.seen) >= maxProcesses
+		_, known := r.seen[a]
+		known = known || len(r.seen) >= maxProcesses
 		if !known {
 			if r.seen == nil {
-				r.seen = map[sandbox.Ancestor]bool{}
+				r.seen = map[sandbox.Ancestor]int{}
 			}
-			r.seen[a] = true
+			r.seen[a] = len(r.tree)
 			r.tree = append(r.tree, member{a.PID, a.Parent, a.Command, 0})
 		}
 		r.mu.Unlock()
@@ -67,8 +68,10 @@ func (r *recorder) saw(processes []sandbox.Ancestor) {
 			r.line([]sandbox.Ancestor{a})
 			continue
 		}
+		first := a
+		first.Count = 0
 		r.mu.Lock()
-		if i := slices.Index(r.tree, member{a.PID, a.Parent, a.Command, 0}); i >= 0 {
+		if i, ok := r.seen[first]; ok {
 			r.tree[i].Count = a.Count
 		}
 		r.mu.Unlock()

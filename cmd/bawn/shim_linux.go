@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // agentFolder is the working folder of the agent itself, which a command
@@ -46,37 +48,26 @@ func parent(pid int) int {
 // startedAs is the path that was executed, with its links, absolute; "" if that
 // cannot be told.
 func startedAs() string {
-	const word, name, longest = strconv.IntSize / 8, 31 /* AT_EXECFN, getauxval(3) */, 4096
-	aux, err := os.ReadFile("/proc/self/auxv")
+	const name, longest = 31 /* AT_EXECFN, getauxval(3) */, 4096
+	aux, err := unix.Auxv()
+	at := slices.IndexFunc(aux, func(v [2]uintptr) bool { return v[0] == name })
+	if err != nil || at < 0 {
+		return ""
+	}
+	mem, err := os.Open("/proc/self/mem")
 	if err != nil {
 		return ""
 	}
-	value := func(b []byte) uint64 {
-		if word == 4 {
-			return uint64(binary.NativeEndian.Uint32(b))
-		}
-		return binary.NativeEndian.Uint64(b)
+	defer mem.Close()
+	text := make([]byte, longest)
+	n, _ := mem.ReadAt(text, int64(aux[at][1])) // #nosec G115 -- an address of this process
+	path, _, ended := bytes.Cut(text[:n], []byte{0})
+	if !ended || len(path) == 0 {
+		return ""
 	}
-	for ; len(aux) >= 2*word; aux = aux[2*word:] {
-		if value(aux) != name {
-			continue
-		}
-		mem, err := os.Open("/proc/self/mem")
-		if err != nil {
-			return ""
-		}
-		defer mem.Close()
-		text := make([]byte, longest)
-		n, _ := mem.ReadAt(text, int64(value(aux[word:]))) // #nosec G115 -- an address of this process
-		path, _, ended := bytes.Cut(text[:n], []byte{0})
-		if !ended || len(path) == 0 {
-			return ""
-		}
-		abs, err := filepath.Abs(string(path))
-		if err != nil {
-			return ""
-		}
-		return abs
+	abs, err := filepath.Abs(string(path))
+	if err != nil {
+		return ""
 	}
-	return ""
+	return abs
 }

@@ -196,13 +196,12 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 			rules = append(rules, s)
 		}
 	}
-	for _, h := range homes {
-		if in.brief {
-			break
-		}
-		for _, r := range rules {
-			if dir := policy.Parent(r.Path); policy.Inside(dir, h) {
-				in.listTo(h, dir)
+	if !in.brief {
+		for _, h := range homes {
+			for _, r := range rules {
+				if dir := policy.Parent(r.Path); policy.Inside(dir, h) {
+					in.listTo(h, dir)
+				}
 			}
 		}
 	}
@@ -426,15 +425,23 @@ func (in *inspector) kind(path string) Kind {
 	k, dir := KindNone, policy.Parent(path)
 	if list, ok := in.host.Dirs[dir]; ok {
 		name := path[strings.LastIndexByte(path, '/')+1:]
-		i := sort.Search(len(list), func(i int) bool { return list[i].Name >= name })
-		if i < len(list) && list[i].Name == name {
-			k = list[i].Kind
+		if e := entry(list, name); e != nil {
+			k = e.Kind
 		}
 	} else if up, ok := in.host.Kinds[dir]; !ok || up == KindDir || up == KindLink {
 		k = lstatKind(path)
 	}
 	in.host.Kinds[path] = k
 	return k
+}
+
+// entry finds a name in the sorted list of a folder; nil if it is not there.
+func entry(list []Entry, name string) *Entry {
+	i := sort.Search(len(list), func(i int) bool { return list[i].Name >= name })
+	if i == len(list) || list[i].Name != name {
+		return nil
+	}
+	return &list[i]
 }
 
 func lstatKind(path string) Kind {

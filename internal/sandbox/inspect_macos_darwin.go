@@ -63,7 +63,6 @@ func systemHomes(uid int) []string {
 const onePath = false
 
 // onDisk adds to rules whose place exists the spelling that the disk has.
-
 func onDisk(rules []policy.PathRule) []policy.PathRule {
 	for _, r := range rules[:len(rules):len(rules)] {
 		if path, err := diskPath(r.Path); err == nil && path != r.Path && policy.IsClean(path) {

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"bawn/internal/gitdir"
@@ -27,18 +26,7 @@ type nearRoot struct {
 	paths   []string // those below it, relative
 	entries []Entry
 	listed  bool
-	first   [256]bool // of the entries: mark
 	sub     []nearSub
-}
-
-// mark tells most names apart at once: there are hundreds of places, and few
-// are there.
-func mark(name string) byte {
-	n := byte(len(name))
-	if n == 0 {
-		return 0
-	}
-	return n*31 + name[n/2]*7 + name[n-1]
 }
 
 type nearSub struct {
@@ -112,9 +100,6 @@ func (in *inspector) nearRoot(root string) *nearRoot {
 		}
 	}
 	v.entries, v.listed = in.host.Dirs[root], in.host.listed(root)
-	for _, e := range v.entries {
-		v.first[mark(e.Name)] = true
-	}
 	for _, sub := range [...]string{".config", ".local/share"} {
 		if dir := root + "/" + sub; in.host.listed(dir) && !in.linkAbove(dir+"/x") {
 			v.sub = append(v.sub, nearSub{sub + "/", in.host.Dirs[dir]})
@@ -141,20 +126,14 @@ func (in *inspector) farBelow(root, place string, inner bool) bool {
 		}
 	}
 	first, _, _ := strings.Cut(place, "/")
-	if !v.first[mark(first)] || !holds(v.entries, first) {
+	if entry(v.entries, first) == nil {
 		return true
 	}
 	for _, s := range v.sub {
 		if rest, ok := strings.CutPrefix(place, s.prefix); ok {
 			first, _, _ := strings.Cut(rest, "/")
-			return !holds(s.entries, first)
+			return entry(s.entries, first) == nil
 		}
 	}
 	return false
-}
-
-// holds reports whether a list has a name.
-func holds(list []Entry, name string) bool {
-	i := sort.Search(len(list), func(i int) bool { return list[i].Name >= name })
-	return i < len(list) && list[i].Name == name
 }

@@ -75,7 +75,8 @@ func SettleTier(c config.Config, r sandbox.Request) (policy.Policy, sandbox.Host
 			r.About = append(r.About, o.real)
 		}
 		if r.Caches == policy.PrivateCaches {
-			r.About = append(r.About, realOwn([]string{r.Layers})[0].real)
+			real, _ := sandbox.RealPath(r.Layers)
+			r.About = append(r.About, real)
 		}
 	}
 	cfg, host, err := sandbox.Inspect(r)

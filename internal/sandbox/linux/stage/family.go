@@ -110,7 +110,7 @@ func (f *family) above(pid, depth int) int {
 	if m := f.find(pid); m != nil {
 		return m.pid
 	}
-	command, parent, ok := processStat(pid)
+	command, _, parent, ok := processStat(pid)
 	if !ok {
 		return pid
 	}
@@ -212,7 +212,7 @@ func (f *family) look() {
 				continue
 			}
 			left--
-			if command, parent, ok := processStat(pid); ok {
+			if command, _, parent, ok := processStat(pid); ok {
 				f.add(pid, parent, command)
 			}
 		}
@@ -229,30 +229,36 @@ func (f *family) atEnd() {
 	}
 }
 
-// processStat reads a process's name and who started it.
-func processStat(pid int) (command string, parent int, ok bool) {
+// processStat reads a process's name, its state (proc(5)) and who started it.
+func processStat(pid int) (command string, state byte, parent int, ok bool) {
 	var buf [512]byte
 	text := string(buf[:readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])])
 	_, text, _ = strings.Cut(text, "(")
 	end := strings.LastIndexByte(text, ')') // a name may have some
 	if end < 0 {
-		return "", 0, false
+		return "", 0, 0, false
 	}
 	fields := strings.Fields(text[end+1:])
 	if len(fields) < 2 {
-		return "", 0, false
+		return "", 0, 0, false
 	}
 	parent, err := strconv.Atoi(fields[1])
-	return text[:end], parent, err == nil
+	return text[:end], fields[0][0], parent, err == nil
 }
 
 // readFile reads what one read gives; 0 bytes if it fails.
 func readFile(path string, buf []byte) int {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
 	if err != nil {
 		return 0
 	}
 	defer unix.Close(fd)
-	n, _ := unix.Read(fd, buf)
+	n, err := unix.Read(fd, buf)
+	for err == unix.EINTR {
+		n, err = unix.Read(fd, buf)
+	}
 	return max(n, 0)
 }

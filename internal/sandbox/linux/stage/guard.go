@@ -133,7 +133,7 @@ func (t *teller) note(e guard.Event) {
 // put sends a message, later. The caller has locked t.mu.
 func (t *teller) put(msg []byte) {
 	if t.queue == nil {
-		room := maxFamily + 1 // and the counts
+		room := maxFamily
 		for _, n := range tellings {
 			room += n
 		}
@@ -200,14 +200,15 @@ func (t *teller) end() {
 		return
 	}
 	if first {
-		if msg := t.counts(); msg != nil {
-			t.queue <- msg
-		}
 		close(t.queue)
 	}
 	<-t.sent
 	if first {
-		for _, msg := range t.family.counts() {
+		last := t.family.counts()
+		if msg := t.counts(); msg != nil {
+			last = append(last, msg)
+		}
+		for _, msg := range last {
 			_ = send(msg[0], msg[1:]...)
 		}
 	}

@@ -3,7 +3,6 @@
 package stage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -403,9 +402,8 @@ func deliver(pid int, sig syscall.Signal) {
 }
 
 func stopped(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, state, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	return err == nil && ok && len(state) > 0 && state[0] == 'T'
+	_, state, _, ok := processStat(pid)
+	return ok && state == 'T'
 }
 
 func send(kind byte, data ...byte) error { return sendTo(ControlFD, kind, data...) }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -334,16 +333,13 @@ func (w *weaker) killAll() {
 		_ = unix.Kill(-1, unix.SIGKILL)
 		return
 	}
-	self := strconv.Itoa(os.Getpid())
 	procs, _ := os.ReadDir("/proc")
 	for _, d := range procs {
 		pid, err := strconv.Atoi(d.Name())
 		if err != nil {
 			continue
 		}
-		stat, _ := os.ReadFile("/proc/" + d.Name() + "/stat")
-		_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-		if f := strings.Fields(rest); len(f) > 1 && f[1] == self {
+		if _, _, parent, ok := processStat(pid); ok && parent == os.Getpid() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}

@@ -17,10 +17,7 @@ import (
 func (r *raw) question(about string) string {
 	r.t.Helper()
 	for {
-		line, err := r.out.ReadString('\n')
-		if err != nil {
-			r.t.Fatalf("the server is gone: %v", err)
-		}
+		line := r.line()
 		var m struct {
 			ID     string
 			Method string

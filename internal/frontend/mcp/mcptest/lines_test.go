@@ -15,11 +15,15 @@ import (
 
 // raw is a server that gets lines as they are.
 type raw struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	t     *testing.T
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string // what it writes, read at once: a client that only writes stops both
+	err   error       // of the reading, when lines is closed
 }
+
+// unread is how many lines a test may leave unread.
+const unread = 1 << 12
 
 func openRaw(t *testing.T) *raw { return openRawAt(t, sandboxtest.New(t, "native")) }
 
@@ -35,11 +39,34 @@ func openRawAt(t *testing.T, b *sandboxtest.Box) *raw {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.out = bufio.NewReader(out)
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	r.lines = make(chan string, unread)
+	go func() {
+		defer close(r.lines)
+		for in := bufio.NewReader(out); ; {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				if r.err = err; line == "" && err == io.EOF {
+					r.err = nil
+				}
+				return
+			}
+			r.lines <- line
+		}
+	}()
 	return r
+}
+
+// line is the next line the server writes.
+func (r *raw) line() string {
+	r.t.Helper()
+	line, more := <-r.lines
+	if !more {
+		r.t.Fatalf("the server is gone: %v", r.err)
+	}
+	return line
 }
 
 func (r *raw) send(line string) {
@@ -53,8 +80,10 @@ func (r *raw) send(line string) {
 func (r *raw) ends() {
 	r.t.Helper()
 	r.in.Close()
-	if _, err := io.Copy(io.Discard, r.out); err != nil {
-		r.t.Fatal(err)
+	for range r.lines {
+	}
+	if r.err != nil {
+		r.t.Fatal(r.err)
 	}
 	if err := r.cmd.Wait(); err != nil {
 		r.t.Errorf("the end: %v", err)
@@ -65,10 +94,7 @@ func (r *raw) ends() {
 func (r *raw) answer(id string) map[string]any {
 	r.t.Helper()
 	for {
-		line, err := r.out.ReadString('\n')
-		if err != nil {
-			r.t.Fatalf("the server is gone: %v", err)
-		}
+		line := r.line()
 		var list []map[string]any // a list is answered by one
 		if !strings.HasPrefix(line, "[") {
 			line = "[" + line + "]"
@@ -157,9 +183,9 @@ func TestListOfMessages(t *testing.T) {
 	r.send(strings.Replace(hello, "2025-06-18", "2025-03-26", 1))
 	r.answer("hello")
 	r.send(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]`)
-	line, err := r.out.ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "[") || !strings.Contains(line, `"a"`) || !strings.Contains(line, `"b"`) {
-		t.Errorf("%q, %v", line, err)
+	line := r.line()
+	if !strings.HasPrefix(line, "[") || !strings.Contains(line, `"a"`) || !strings.Contains(line, `"b"`) {
+		t.Errorf("%q", line)
 	}
 	// Requests with one id at once are the client's mistake, not the end.
 	for range 3 {

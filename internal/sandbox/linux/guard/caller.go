@@ -100,13 +100,11 @@ func (w *worker) descriptor(dirfd int32) (int, unix.Errno) {
 
 // status is what /proc/PID/status tells about the caller.
 type status struct {
-	umask                              int
 	tgid, threads                      int
 	ownPending, sharedPending, blocked uint64
 }
 
 // status reads it anew each time: the caller may change all of it at will.
-// What cannot be read is as strict as can be.
 func (w *worker) status() status { return parseStatus(w.callerStatus()) }
 
 // callerStatus keeps the file of the last caller open: read again, it tells
@@ -130,12 +128,11 @@ func (w *worker) callerStatus() ([]byte, error) {
 }
 
 func parseStatus(text []byte, err error) status {
-	s := status{umask: 0o777}
+	var s status
 	if err != nil {
 		return s
 	}
 	number := func(field string, base int) uint64 { return statusNumber(text, field, base) }
-	s.umask = int(number("Umask", 8))
 	s.tgid, s.threads = int(number("Tgid", 10)), int(number("Threads", 10))
 	s.ownPending, s.sharedPending = number("SigPnd", 16), number("ShdPnd", 16)
 	s.blocked = number("SigBlk", 16)
@@ -150,33 +147,6 @@ func statusNumber(text []byte, field string, base int) uint64 {
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	n, _ := strconv.ParseUint(string(line), base, 64)
 	return n
-}
-
-// adoptUmask gives this thread the caller's umask, since only the kernel knows
-// where a default ACL takes its place. The thread shares it with no other, or
-// has it for as long as masked runs.
-func (w *worker) adoptUmask() {
-	u := 0o777 // as strict as can be
-	if text, err := w.callerStatus(); err == nil {
-		u = int(statusNumber(text, "Umask", 8))
-		w.saw(text)
-	}
-	if u != w.umask {
-		if !w.commonFS {
-			unix.Umask(u)
-		}
-		w.umask = u
-	}
-}
-
-// masked makes a name under the adopted umask. do must not wait for anybody.
-func (w *worker) masked(do func() error) error {
-	if w.commonFS {
-		w.umaskMu.Lock()
-		defer w.umaskMu.Unlock()
-		unix.Umask(w.umask)
-	}
-	return do()
 }
 
 // terminal opens the caller's controlling terminal: /dev/tty would be the

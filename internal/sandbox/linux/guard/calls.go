@@ -12,7 +12,14 @@ import (
 func (w *worker) call() result {
 	a := &w.req.data.args
 	dir := func(i int) int32 { return int32(a[i]) }
+	w.umasks.settle(w.pid())
 	switch nr := uintptr(w.req.data.nr); nr {
+	case unix.SYS_UMASK:
+		w.umasks.change(w)
+		return result{file: -1, proceed: true}
+	case unix.SYS_CLONE, unix.SYS_UNSHARE:
+		w.umasks.off.Store(true)
+		return result{file: -1, proceed: true}
 	case unix.SYS_OPENAT:
 		return w.open(dir(0), a[1], int(int32(a[2])), uint32(a[3]))
 	case unix.SYS_MKDIRAT:

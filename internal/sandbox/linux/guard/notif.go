@@ -74,10 +74,13 @@ func valid(fd int, id uint64) bool {
 	return ioctl(fd, ioctlValid, unsafe.Pointer(&id)) == 0
 }
 
-// respond ends the call with an error number, or with success if it is 0. A
-// caller that was killed meanwhile needs no answer.
-func respond(fd int, id uint64, errno unix.Errno) {
+// respond ends the call with an error number, or with success if it is 0, or
+// lets it go on. A caller that was killed meanwhile needs no answer.
+func respond(fd int, id uint64, errno unix.Errno, proceed bool) {
 	r := response{id: id, error: -int32(errno)}
+	if proceed {
+		r = response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	}
 	_ = ioctl(fd, ioctlSend, unsafe.Pointer(&r))
 }
 

@@ -160,7 +160,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 			fd, err = unix.Openat(f.obj, ".", flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 			return err
 		})
-		return result{fd, flags, errnoOf(e)}
+		return result{file: fd, flags: flags, err: errnoOf(e)}
 	}
 	fd := -1
 	switch f.kind() {
@@ -203,7 +203,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	default:
 		fd, err = w.reopen(f.obj, clean)
 	}
-	return result{fd, flags, err}
+	return result{file: fd, flags: flags, err: err}
 }
 
 // create makes the file at a place where nothing is.
@@ -235,5 +235,5 @@ func (w *worker) create(f *found, flags int, mode uint32) result {
 	if err == unix.EEXIST && (flags&unix.O_EXCL == 0 || v.Decision == Allow) {
 		err = errAgain
 	}
-	return result{fd, flags, err}
+	return result{file: fd, flags: flags, err: err}
 }

@@ -47,6 +47,7 @@ type server struct {
 	names sync.RWMutex
 	turn  *Turn // the same between guards; taken after names
 
+	umasks  umasks
 	umaskMu sync.Mutex // the process's umask, where threads have none of their own; taken last
 
 	calls     atomic.Uint64 // received
@@ -82,6 +83,7 @@ func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)
 		fd: listener, streams: streams, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
 		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
 	}
+	s.umasks.start()
 	var err error
 	if s.proc, err = unix.Open("/proc", openPath|unix.O_DIRECTORY, 0); err != nil {
 		return fmt.Errorf("name guard: open /proc: %w", err)
@@ -108,6 +110,7 @@ func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)
 	}
 	s.all.Wait()
 	s.held.close()
+	s.umasks.close()
 	for _, fd := range [...]int{s.fds, s.proc, listener, lock} {
 		closeFD(fd)
 	}
@@ -307,13 +310,14 @@ func (w *worker) answer() {
 			return
 		}
 	}
-	respond(w.fd, w.req.id, r.err)
+	respond(w.fd, w.req.id, r.err, r.proceed)
 }
 
 // result is a call's outcome: a descriptor for the caller, or an error number.
 type result struct {
 	file, flags int
 	err         unix.Errno
+	proceed     bool // the kernel carries it out: nothing of it is in memory
 }
 
 func failed(err unix.Errno) result { return result{file: -1, err: err} }

@@ -44,6 +44,15 @@ func Guard() Filter {
 				Otherwise: Notify,
 				Why:       "makes a name, or changes what one leads to (A26, F2)",
 			},
+			// The guard lets these go on: nothing of them is in memory.
+			{Calls: "umask", Otherwise: Notify, Why: "the guard makes names with the caller's, which it need not read as long as it is as it was"},
+			{
+				Calls:     "clone",
+				Cases:     []Case{when(Allow, bits(0, cloneFS|cloneThread, 0, cloneFS|cloneThread))},
+				Otherwise: Notify,
+				Why:       "processes with one umask, or threads with several",
+			},
+			{Calls: "unshare", Cases: []Case{when(Allow, noneOf(0, cloneFS))}, Otherwise: Notify, Why: "a thread with its own umask"},
 		},
 	}
 }

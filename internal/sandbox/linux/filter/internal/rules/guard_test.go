@@ -39,6 +39,8 @@ func TestGuardJudges(t *testing.T) {
 				want = Notify
 			case s.Name == "openat2":
 				want = Errno(enosys)
+			case s.Name == "umask":
+				want = Notify
 			}
 			judge(s.Name, [6]uint64{}, want)
 		}
@@ -50,6 +52,17 @@ func TestGuardJudges(t *testing.T) {
 		} {
 			judge("open", [6]uint64{1, flags}, want)
 			judge("openat", [6]uint64{1, 1, flags}, want)
+		}
+		// fork, vfork and posix_spawn; threads of glibc and Go; one of the two alone.
+		const fs, thread = 0x200, 0x10000
+		for flags, want := range map[uint64]Action{
+			17: Allow, 0x4111: Allow, 0x3d0f00: Allow, 0x50f00: Allow, fs | thread | hi: Allow,
+			fs: Notify, fs | 17: Notify, thread: Notify, 0x3d0f00 &^ fs: Notify, hi | fs: Notify,
+		} {
+			judge("clone", [6]uint64{flags}, want)
+		}
+		for flags, want := range map[uint64]Action{0: Allow, 0x400: Allow, fs: Notify, fs | 0x400: Notify, hi | fs: Notify} {
+			judge("unshare", [6]uint64{flags}, want)
 		}
 	}
 }

@@ -112,11 +112,12 @@ func (w *worker) make(dirfd int32, addr uint64, c Call, dev int) unix.Errno {
 	}
 	w.names.Lock()
 	defer w.names.Unlock()
-	if err := w.turn.Take(dir); err != 0 {
+	at, err := w.takeTurn(dir)
+	if err != 0 {
 		return err
 	}
 	defer w.turn.End()
-	t, err := w.target(dir, last)
+	t, err := w.newTarget(dir, last, at)
 	if t.Name != "" { // else it can be nobody's, which is the kernel's to refuse
 		switch err {
 		case 0:
@@ -210,19 +211,26 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 	w.names.Lock()
 	defer w.names.Unlock()
 	// One file system's: between two the kernel refuses.
-	if err := w.turn.Take(dir2); err != 0 {
+	at2, err := w.takeTurn(dir2)
+	if err != 0 {
 		return err
 	}
 	defer w.turn.End()
-	src, err1 := w.target(dir1, last1)
-	dst, err2 := w.target(dir2, last2)
+	at1 := at2
+	if dir1 != dir2 {
+		if at1, err = placeOf(dir1); err != 0 {
+			return err
+		}
+	}
+	src, err1 := w.target(dir1, last1, at1)
+	dst, err2 := w.target(dir2, last2, at2)
 	switch {
 	case src.Name == "" || dst.Name == "":
 		return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags)) // the kernel refuses it
 	case err1 != 0:
-		return notThere(dir1, dir2, err1)
+		return notThere(dir1, at1, at2, err1)
 	case err2 != 0 && (exchange || err2 != unix.ENOENT):
-		return notThere(dir1, dir2, err2)
+		return notThere(dir1, at1, at2, err2)
 	}
 	pairs := [...][2]*Target{{&src, &dst}, {&dst, &src}}
 	n := 1
@@ -242,7 +250,7 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 				v.err = w.deny(&c, v.Verdict, "")
 			case flags&unix.RENAME_NOREPLACE != 0 && dst.Exists:
 				v.err = unix.EEXIST // mv asks so first
-			case device(dir1) != device(dir2):
+			case at1.dev != at2.dev:
 				v.err = unix.EXDEV // the turn is not at both; subvolumes can rename
 			default:
 				v.err = w.vetRename(&c, v.Verdict)
@@ -265,23 +273,15 @@ func sameFolder(dirfd1 int32, path1 string, dirfd2 int32, prefix string) bool {
 
 // notThere is the error of a call on a name for which a look-up gave err, in
 // the order of the kernel's.
-func notThere(dir1, dir2 int, err unix.Errno) unix.Errno {
-	var x, y unix.Statx_t
-	if statx(dir1, unix.STATX_MNT_ID, &x) == nil && statx(dir2, unix.STATX_MNT_ID, &y) == nil && x.Mnt_id != y.Mnt_id {
+func notThere(dir int, at1, at2 place, err unix.Errno) unix.Errno {
+	if at1.mount != at2.mount {
 		return unix.EXDEV
 	}
 	var fs unix.Statfs_t
-	if fstatfs(dir1, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0 {
+	if fstatfs(dir, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0 {
 		return unix.EROFS
 	}
 	return err
-}
-
-// device is the number of the file system that a folder is in.
-func device(dir int) uint64 {
-	var st unix.Stat_t
-	_ = fstat(dir, &st)
-	return st.Dev
 }
 
 func (w *worker) link(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, flags int) unix.Errno {
@@ -341,14 +341,15 @@ func (w *worker) tryLink(dirfd1 int32, path string, dirfd2 int32, addr2 uint64, 
 		return err
 	}
 	defer closeFD(dir)
-	if err := w.turn.Take(dir); err != 0 {
+	at, err := w.takeTurn(dir)
+	if err != 0 {
 		return err
 	}
 	defer w.turn.End()
 	if err := w.unchanged(&src); err != 0 {
 		return err
 	}
-	t, err := w.target(dir, last)
+	t, err := w.target(dir, last, at)
 	if t.Name != "" && src.kind() != unix.S_IFDIR { // else the kernel refuses it
 		switch err {
 		case 0:
@@ -388,13 +389,14 @@ func (w *worker) remove(dirfd int32, addr uint64, flags int) unix.Errno {
 	defer closeFD(dir)
 	w.names.Lock()
 	defer w.names.Unlock()
-	if err := w.turn.Take(dir); err != 0 {
+	at, err := w.takeTurn(dir)
+	if err != 0 {
 		return err
 	}
 	defer w.turn.End()
-	if t, err := w.target(dir, last); t.Name != "" {
+	if t, err := w.target(dir, last, at); t.Name != "" {
 		if err != 0 {
-			return notThere(dir, dir, err)
+			return notThere(dir, at, at, err)
 		}
 		if v := w.check(&Call{PID: w.pid(), Op: Remove, Flags: uint64(flags), Target: t}); v.err != 0 {
 			return v.err

@@ -28,11 +28,24 @@ var ruleUnseen = policy.Rule{ID: "guard:unseen", Text: "the folder of the file c
 
 // check asks the rules and reports what they want reported.
 func (w *worker) check(c *Call) outcome {
-	if c.Target.Dir >= 0 && (!strings.HasPrefix(c.Target.DirPath, "/") || !w.ours(c.Target.Dir)) {
-		v := Verdict{Rule: ruleUnreachable}
-		return outcome{v, w.deny(c, v, "")}
+	if t := &c.Target; t.Dir >= 0 {
+		if t.at == (place{}) {
+			t.at, _ = placeOf(t.Dir)
+		}
+		if !strings.HasPrefix(t.DirPath, "/") || !w.has(t.at) {
+			v := Verdict{Rule: ruleUnreachable}
+			if err := w.vacant(c); err != 0 {
+				return outcome{v, err}
+			}
+			return outcome{v, w.deny(c, v, "")}
+		}
 	}
 	v := w.rules.Check(c)
+	if v.Decision != Allow || v.Rule.ID != "" {
+		if err := w.vacant(c); err != 0 {
+			return outcome{v, err}
+		}
+	}
 	regular := c.Other != nil && c.Other.Exists && c.Other.Stat.Mode&unix.S_IFMT == unix.S_IFREG
 	switch {
 	case v.Decision == Allow:
@@ -52,6 +65,24 @@ func (w *worker) check(c *Call) outcome {
 		return outcome{v, w.deny(c, v, "")}
 	}
 	return outcome{v, 0}
+}
+
+// vacant is for a name that nobody has looked at: a call that would make it
+// fails if it is taken, and there is nothing to tell then.
+func (w *worker) vacant(c *Call) unix.Errno {
+	t := &c.Target
+	if !t.unseen {
+		return 0
+	}
+	t.unseen = false
+	switch err := errnoOf(lstatAt(t.Dir, t.Name, &t.Stat)); err {
+	case 0:
+		return unix.EEXIST
+	case unix.ENOENT:
+		return 0
+	default:
+		return err
+	}
 }
 
 // deny reports a denial and gives its error number.
@@ -144,24 +175,45 @@ func (w *worker) event(c *Call, rule policy.Rule, allowed bool, reason string) E
 // error, ENOENT if nothing has the name, it does not exist for the rules. What
 // was not seen is not judged, so no call that was refused by it may go to the
 // kernel: unlink, chmod and bind go on meanwhile.
-func (w *worker) target(dir int, last string) (Target, unix.Errno) {
-	t := Target{Dir: dir}
-	name := strings.TrimRight(last, "/")
-	if special(name) {
+func (w *worker) target(dir int, last string, at place) (Target, unix.Errno) {
+	t := targetOf(dir, last, at)
+	if t.Name == "" {
 		return t, 0
 	}
-	t.Name = name
-	t.DirPath, _ = w.pathOf(dir)
-	err := errnoOf(lstatAt(dir, name, &t.Stat))
+	t.DirPath, _ = w.folderPath(dir)
+	err := errnoOf(lstatAt(dir, t.Name, &t.Stat))
 	t.Exists = err == 0
 	return t, err
 }
 
+func targetOf(dir int, last string, at place) Target {
+	t := Target{Dir: dir, at: at}
+	if name := strings.TrimRight(last, "/"); !special(name) {
+		t.Name = name
+	}
+	return t
+}
+
+// newTarget is target for a name that is to be made. Where the rules need not
+// know whether it is taken, the kernel looks first: what has the name ends the
+// call (EEXIST), and if nothing has it is made as it was judged.
+func (w *worker) newTarget(dir int, last string, at place) (Target, unix.Errno) {
+	if !w.blind {
+		return w.target(dir, last, at)
+	}
+	t := targetOf(dir, last, at)
+	if t.Name != "" {
+		t.DirPath, _ = w.folderPath(dir)
+		t.unseen = true
+	}
+	return t, unix.ENOENT
+}
+
 // target describes an object that was found.
 func (f *found) target(w *worker) Target {
-	t := Target{Dir: f.dir, Name: f.name, Exists: true, Stat: f.st}
+	t := Target{Dir: f.dir, Name: f.name, Exists: true, Stat: f.st, at: f.at}
 	if f.dir >= 0 {
-		t.DirPath, _ = w.pathOf(f.dir)
+		t.DirPath, _ = w.folderPath(f.dir)
 	}
 	return t
 }

@@ -32,6 +32,7 @@ const (
 	envRoot  = "BAWN_GUARD_TEST_ROOT"  // a folder that becomes the root
 	envInode = "BAWN_GUARD_TEST_INODE" // a file that no name may lead to for writing
 	envSmall = "BAWN_GUARD_TEST_SMALL" // a folder that becomes a disk of 64 KiB
+	envLooks = "BAWN_GUARD_TEST_LOOKS" // not empty: the rules are not Blind
 	userUID  = 1000
 )
 
@@ -167,6 +168,8 @@ func newTestRules() testRules {
 	}
 	return r
 }
+
+func (r testRules) Blind() bool { return os.Getenv(envLooks) == "" }
 
 func (r testRules) Check(c *Call) Verdict {
 	rule := policy.Rule{ID: "test:" + c.Target.Name, Text: "a protected name"}

@@ -61,14 +61,28 @@ func readMounts(proc int) map[uint64]struct{} {
 	return own
 }
 
+// place is where a descriptor leads. It stays so while that is open.
+type place struct {
+	dev   uint64 // the file system's number, as in Stat_t
+	mount uint64
+	known bool // mount is
+}
+
+func placeOf(fd int) (place, unix.Errno) {
+	var st unix.Statx_t
+	if err := statx(fd, unix.STATX_MNT_ID, &st); err != nil {
+		return place{}, errnoOf(err)
+	}
+	return place{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Mnt_id, st.Mask&unix.STATX_MNT_ID != 0}, 0
+}
+
 // ours says whether a descriptor leads through a mount of this sandbox.
 func (s *server) ours(fd int) bool {
-	var st unix.Statx_t
-	if statx(fd, unix.STATX_MNT_ID, &st) != nil || st.Mask&unix.STATX_MNT_ID == 0 {
-		return false
-	}
-	return s.mounts.has(st.Mnt_id, s.proc)
+	p, err := placeOf(fd)
+	return err == 0 && s.has(p)
 }
+
+func (s *server) has(p place) bool { return p.known && s.mounts.has(p.mount, s.proc) }
 
 // Stream is a file that the command has as a standard stream.
 type Stream struct{ dev, ino uint64 }

@@ -120,6 +120,18 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	defer unlock()
 	exclusive := create && flags&unix.O_EXCL != 0
 	k := walk{w: w}
+	if exclusive && making && w.blind {
+		f := found{obj: -1}
+		var err unix.Errno
+		if f.dir, f.name, err = k.parent(p.base, p.path); err != 0 {
+			return failed(err)
+		}
+		if !special(f.name) && f.name[len(f.name)-1] != '/' {
+			defer closeFD(f.dir)
+			return w.create(&f, flags, mode, true)
+		}
+		closeFD(f.dir)
+	}
 	f, err := k.find(p.base, p.path, flags&unix.O_NOFOLLOW == 0 && !exclusive, create)
 	if err != 0 {
 		return failed(err)
@@ -136,7 +148,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		if !making {
 			return failed(errAgain)
 		}
-		return w.create(&f, flags, mode)
+		return w.create(&f, flags, mode, false)
 	}
 	if making && !exclusive {
 		return failed(errAgain)
@@ -206,21 +218,22 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	return result{file: fd, flags: flags, err: err}
 }
 
-// create makes the file at a place where nothing is.
-func (w *worker) create(f *found, flags int, mode uint32) result {
-	if err := w.turn.Take(f.dir); err != 0 {
+// create makes the file at a place where nothing is; unseen: where nobody has
+// looked, with O_EXCL.
+func (w *worker) create(f *found, flags int, mode uint32, unseen bool) result {
+	at, err := w.takeTurn(f.dir)
+	if err != 0 {
 		return failed(err)
 	}
 	defer w.turn.End()
-	t := Target{Dir: f.dir, Name: f.name}
-	t.DirPath, _ = w.pathOf(f.dir)
+	t := Target{Dir: f.dir, Name: f.name, at: at, unseen: unseen}
+	t.DirPath, _ = w.folderPath(f.dir)
 	c := Call{PID: w.pid(), Op: Create, Flags: uint64(uint32(flags)), Mode: mode, Target: t}
 	v := w.check(&c)
 	if v.err != 0 {
 		return failed(v.err)
 	}
 	var fd int
-	var err unix.Errno
 	switch v.Decision {
 	case Held:
 		fd, err = w.createHeld(&t, flags, mode)
@@ -232,7 +245,7 @@ func (w *worker) create(f *found, flags int, mode uint32) result {
 			return e
 		}))
 	}
-	if err == unix.EEXIST && (flags&unix.O_EXCL == 0 || v.Decision == Allow) {
+	if err == unix.EEXIST && (flags&unix.O_EXCL == 0 || v.Decision == Allow && !unseen) {
 		err = errAgain
 	}
 	return result{file: fd, flags: flags, err: err}

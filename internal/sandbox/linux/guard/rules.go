@@ -61,6 +61,9 @@ type Target struct {
 	// Nlink > 1 means that it has other names: compare Dev and Ino with what
 	// is protected.
 	Stat unix.Stat_t
+
+	at     place // of Dir, if it was asked for
+	unseen bool  // nobody has looked whether it exists
 }
 
 // Call is one question. A rename asks twice (Rename, then RenameTo), and so
@@ -140,6 +143,15 @@ func (e *LiftError) Unwrap() error { return e.Err }
 // writing. Several threads may be in it at once, with Open and Truncate.
 type Rules interface {
 	Check(*Call) Verdict
+}
+
+// Blind are Rules for which it makes no difference to Create (with O_EXCL),
+// Mkdir, Mknod and Symlink whether the name is taken, which fails the call: they
+// decide the same, and keep nothing of such a call that is untrue then. They are
+// asked before anybody has looked.
+type Blind interface {
+	Rules
+	Blind() bool
 }
 
 // Event is a call that was denied, or allowed and watched.

@@ -34,6 +34,7 @@ const (
 type server struct {
 	fd      int
 	rules   Rules
+	blind   bool // see Blind
 	report  func(Event)
 	streams []Stream
 	mounts  mounts
@@ -82,6 +83,9 @@ func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)
 	s := &server{
 		fd: listener, streams: streams, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
 		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
+	}
+	if b, ok := rules.(Blind); ok {
+		s.blind = b.Blind()
 	}
 	s.umasks.start()
 	var err error

@@ -32,12 +32,20 @@ func (t *Turn) Take(dir int) unix.Errno {
 	if t.file < 0 {
 		return 0
 	}
-	var st unix.Stat_t
-	if err := fstat(dir, &st); err != nil {
-		return errnoOf(err)
+	p, err := placeOf(dir)
+	if err != 0 {
+		return err
+	}
+	return t.take(p)
+}
+
+// take is Take where the place is known.
+func (t *Turn) take(p place) unix.Errno {
+	if t.file < 0 {
+		return 0
 	}
 	t.mu.Lock()
-	t.lock = unix.Flock_t{Type: unix.F_WRLCK, Start: int64(st.Dev & math.MaxInt64), Len: 1}
+	t.lock = unix.Flock_t{Type: unix.F_WRLCK, Start: int64(p.dev & math.MaxInt64), Len: 1}
 	err := t.set(unix.F_OFD_SETLK)
 	for err == unix.EAGAIN || err == unix.EINTR {
 		err = errnoOf(unix.FcntlFlock(uintptr(t.file), unix.F_OFD_SETLKW, &t.lock))
@@ -63,6 +71,15 @@ func (t *Turn) set(cmd uintptr) unix.Errno {
 	return errnoOf(err)
 }
 
+// takeTurn takes the turn for a folder, and says where that is.
+func (w *worker) takeTurn(dir int) (place, unix.Errno) {
+	p, err := placeOf(dir)
+	if err == 0 {
+		err = w.turn.take(p)
+	}
+	return p, err
+}
+
 // claim takes the turn for an object that was found. With an error, errAgain if
 // another guard was faster, it is not taken.
 func (w *worker) claim(f *found) unix.Errno {
@@ -74,10 +91,17 @@ func (w *worker) claim(f *found) unix.Errno {
 	if at < 0 {
 		at = f.obj
 	}
-	if err := w.turn.Take(at); err != 0 {
+	p, err := placeOf(at)
+	if err != 0 {
 		return err
 	}
-	err := w.unchanged(f)
+	if f.dir >= 0 {
+		f.at = p
+	}
+	if err := w.turn.take(p); err != 0 {
+		return err
+	}
+	err = w.unchanged(f)
 	if err != 0 {
 		w.turn.End()
 	}

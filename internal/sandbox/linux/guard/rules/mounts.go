@@ -51,6 +51,12 @@ func (m *mounted) Check(c *guard.Call) guard.Verdict {
 	return v
 }
 
+// Blind implements guard.Blind: a mount does not ask either.
+func (m *mounted) Blind() bool {
+	b, ok := m.inner.(guard.Blind)
+	return ok && b.Blind()
+}
+
 // places are compared as paths of the kernel's. Where a file system finds a
 // name by other spellings, a call's last element may be one of those.
 type places []place

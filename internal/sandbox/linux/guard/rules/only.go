@@ -19,6 +19,7 @@ func Only(inner guard.Rules, roots, exempt []string, w policy.WriteNames) guard.
 	return &only{inner: inner, roots: roots, exempt: exempt, names: w, made: map[string]struct{}{}}
 }
 
+// only is not guard.Blind: it keeps what was made.
 type only struct {
 	inner         guard.Rules
 	roots, exempt []string

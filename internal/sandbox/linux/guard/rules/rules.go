@@ -129,6 +129,11 @@ func (r *rules) Check(c *guard.Call) guard.Verdict {
 	return allow
 }
 
+// Blind implements guard.Blind. Where a rule looks at the name itself (piece), it
+// allows what it would have judged before, and what is allowed at all may come
+// again. A linked worktree that is remembered and not begun is looked at again.
+func (r *rules) Blind() bool { return true }
+
 // guarded says whether names in dir are guarded: the deepest place decides.
 func (r *rules) guarded(dir string) bool {
 	root, exempt := -1, -1

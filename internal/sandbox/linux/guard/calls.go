@@ -437,7 +437,7 @@ func (w *worker) tryTruncate(p prepared, size int64) unix.Errno {
 	case f.kind() != unix.S_IFREG:
 		return unix.EINVAL
 	}
-	if w.isProc(f.obj) { // there it does nothing
+	if w.inProc(&f) { // there it does nothing
 		return errnoOf(unix.Truncate("/proc/self/fd/"+itoa(f.obj), size))
 	}
 	if err := w.claim(&f); err != 0 {

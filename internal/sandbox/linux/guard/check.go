@@ -282,7 +282,10 @@ func (w *worker) checkObject(f *found, c Call) outcome {
 	if f.dir < 0 && f.st.Nlink == 0 {
 		return outcome{Verdict: Verdict{Decision: Allow}} // by no name will it be read
 	}
-	if !w.ours(f.obj) && !w.stream(&f.st) {
+	if f.objAt == (place{}) {
+		f.objAt, _ = placeOf(f.obj)
+	}
+	if !w.has(f.objAt) && !w.stream(&f.st) {
 		return outcome{err: w.refuse(c.Op, ruleUnreachable)}
 	}
 	if err := w.named(f, c.Op); err != 0 {

@@ -76,6 +76,24 @@ func placeOf(fd int) (place, unix.Errno) {
 	return place{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Mnt_id, st.Mask&unix.STATX_MNT_ID != 0}, 0
 }
 
+// look looks at the object again, and at its place.
+func (f *found) look() unix.Errno {
+	var x unix.Statx_t
+	if err := statx(f.obj, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &x); err != nil {
+		return errnoOf(err)
+	}
+	f.objAt = place{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Mnt_id, x.Mask&unix.STATX_MNT_ID != 0}
+	if f.objAt.dev != f.st.Dev || x.Ino != f.st.Ino || uint32(x.Mode)&unix.S_IFMT != f.kind() {
+		return unix.ESTALE // it is one object
+	}
+	f.st.Mode, f.st.Uid, f.st.Gid, f.st.Size = uint32(x.Mode), x.Uid, x.Gid, int64(x.Size)
+	set(&f.st.Nlink, x.Nlink)
+	return 0
+}
+
+// set: the kernel's struct stat has another type for it on each architecture.
+func set[T uint32 | uint64](to *T, n uint32) { *to = T(n) }
+
 // ours says whether a descriptor leads through a mount of this sandbox.
 func (s *server) ours(fd int) bool {
 	p, err := placeOf(fd)

@@ -98,8 +98,9 @@ const (
 	errAgain                             // it saw what is not so any more
 )
 
-// tryOpen opens once. making: it holds the names still and can make the file,
-// else only open what is there; errAgain if it was the other case.
+// tryOpen opens once. making: it holds the names still and can make the file or
+// open a regular one, else only open what is there; errAgain if it was the other
+// case.
 func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool) result {
 	locked := true
 	unlock := func() {
@@ -150,7 +151,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 		}
 		return w.create(&f, flags, mode, false)
 	}
-	if making && !exclusive {
+	if making && !exclusive && f.kind() != unix.S_IFREG { // it may have to wait, or take long
 		return failed(errAgain)
 	}
 	switch {
@@ -177,7 +178,7 @@ func (w *worker) tryOpen(p prepared, flags int, mode uint32, create, making bool
 	fd := -1
 	switch f.kind() {
 	case unix.S_IFREG:
-		if w.isProc(f.obj) {
+		if w.inProc(&f) {
 			fd, err = w.openProc(f.obj, clean)
 			break
 		}

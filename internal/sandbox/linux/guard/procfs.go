@@ -19,6 +19,10 @@ func (w *worker) isProc(fd int) bool {
 	return fstatfs(fd, &w.fs) == nil && w.fs.Type == unix.PROC_SUPER_MAGIC
 }
 
+// inProc is isProc for what was found, of which the number of its file system
+// tells most: one on a device is none.
+func (w *worker) inProc(f *found) bool { return unix.Major(f.st.Dev) == 0 && w.isProc(f.obj) }
+
 // owner is whose entry in /proc a path is.
 type owner uint8
 

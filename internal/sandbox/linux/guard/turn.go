@@ -113,8 +113,8 @@ func (w *worker) unchanged(f *found) unix.Errno {
 	if w.turn.file < 0 {
 		return 0
 	}
-	if e := fstat(f.obj, &f.st); e != nil {
-		return errnoOf(e)
+	if err := f.look(); err != 0 {
+		return err
 	}
 	if !f.still() {
 		return errAgain

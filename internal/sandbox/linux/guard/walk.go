@@ -182,6 +182,8 @@ type found struct {
 	obj  int    // O_PATH of the object, or -1: nothing is there
 	st   unix.Stat_t
 	at   place // of dir, if it was asked for
+
+	objAt place // of obj, likewise
 }
 
 func (f *found) close() {

@@ -65,7 +65,7 @@ func umaskAgent() {
 	}
 	// Names that are made while another changes it: what is read then may be
 	// of before.
-	for i := range 500 {
+	for i := range 200 {
 		u := i * 5 % 0o100
 		done := make(chan bool)
 		go func() { second(func() { unix.Umask(u) }); close(done) }()
@@ -80,7 +80,7 @@ func umaskAgent() {
 		expect("changed meanwhile", u)
 	}
 	// A process that shares it.
-	for i := range 600 {
+	for i := range 100 {
 		u := i * 3 % 0o100
 		pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_FS|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		if pid == 0 {

@@ -20,7 +20,8 @@ type spot struct {
 	dir   int
 	path  string
 	elems []string
-	dot   int // of the first .git among elems, or -1
+	canon []string // of each of elems
+	dot   int      // of the first .git among elems, or -1
 	// blind: something could not be looked at. Whether that protects more or
 	// less depends on the question, and the command can bring it about (chmod),
 	// so what was decided does not count.
@@ -29,10 +30,11 @@ type spot struct {
 
 func look(t *guard.Target) *spot {
 	s := &spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
+	s.canon = make([]string, len(s.elems))
 	for i, e := range s.elems {
-		if canon(e) == ".git" {
+		s.canon[i] = canon(e)
+		if s.dot < 0 && s.canon[i] == ".git" {
 			s.dot = i
-			break
 		}
 	}
 	return s
@@ -59,7 +61,7 @@ func (s *spot) is(i int, name string) bool {
 	if i < 0 || i >= len(s.elems) {
 		return false
 	}
-	if elem := s.elems[i]; elem == name || canon(elem) != strings.ToLower(name) {
+	if elem := s.elems[i]; elem == name || s.canon[i] != strings.ToLower(name) {
 		return elem == name
 	}
 	// Whether its folder tells letters apart is not for those below it to say.

@@ -223,7 +223,13 @@ func (w *worker) rename(dirfd1 int32, addr1 uint64, dirfd2 int32, addr2 uint64, 
 		}
 	}
 	src, err1 := w.target(dir1, last1, at1)
-	dst, err2 := w.target(dir2, last2, at2)
+	var dst Target
+	var err2 unix.Errno
+	if dst = targetOf(dir2, last2, at2); dir1 == dir2 && src.Name != "" && dst.Name != "" {
+		dst.DirPath, err2 = src.DirPath, dst.see()
+	} else {
+		dst, err2 = w.target(dir2, last2, at2)
+	}
 	switch {
 	case src.Name == "" || dst.Name == "":
 		return errnoOf(unix.Renameat2(dir1, last1, dir2, last2, flags)) // the kernel refuses it

@@ -181,9 +181,14 @@ func (w *worker) target(dir int, last string, at place) (Target, unix.Errno) {
 		return t, 0
 	}
 	t.DirPath, _ = w.folderPath(dir)
-	err := errnoOf(lstatAt(dir, t.Name, &t.Stat))
+	return t, t.see()
+}
+
+// see looks at the name.
+func (t *Target) see() unix.Errno {
+	err := errnoOf(lstatAt(t.Dir, t.Name, &t.Stat))
 	t.Exists = err == 0
-	return t, err
+	return err
 }
 
 func targetOf(dir int, last string, at place) Target {

@@ -52,6 +52,9 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
+	if hookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.begun(s.last()-1) {
+		return r.branch(c, s, LiftHooks, hooksText), true
+	}
 	if s.below("remotes") || s.below("branches") {
 		// Old forms of [remote], still read: "URL: …".
 		if c.Op != guard.Mkdir && !r.lifted[LiftConfig] {
@@ -60,12 +63,18 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	}
 	switch key {
 	case "config", "config.worktree", "commondir", "gitdir", "hooks":
-		// HEAD and commondir alone are a git directory, also where data is.
-		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || key == "commondir" && s.has(s.last(), "HEAD")) {
+		switch {
+		case !plainName(t.Dir, t.Name, key):
+		case s.home(s.last()):
+			return r.control(c, s, key), true
+		case key == "gitdir" || !s.begun(s.last()):
+		case strings.HasPrefix(key, "config"):
+			return r.branch(c, s, LiftConfig, configText), true
+		default:
 			return r.control(c, s, key), true
 		}
 	case "config.lock", "config.worktree.lock":
-		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || s.begun(s.last())) {
 			return r.lock(c, key), true
 		}
 	case "opts", "opts.lock":
@@ -150,8 +159,8 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	file := c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0
 	switch key {
 	case "hooks":
-		if r.lifted[LiftHooks] {
-			return allow
+		if r.lifted[LiftHooks] || file || c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate {
+			return allow // a file has no hooks in it, and may be a branch
 		}
 		return deny(LiftHooks, hooksText)
 	case "config", "config.worktree":
@@ -178,7 +187,7 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	if exact && s.linkedTree() {
 		common := s.last() - 2
 		switch {
-		case key == "commondir" && s.wasData(common) && r.unjudged("/"+strings.Join(s.elems[:common+1], "/")):
+		case key == "commondir" && s.wasData(common) && r.unjudged("/"+strings.Join(s.elems[:common+1], "/"), false):
 		case key == "commondir" && (c.Op == guard.Create || c.Op == guard.Open):
 			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n"), Rule: policy.NameRule(LiftPointer, pointerText)}
 		case key == "gitdir" && (c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate || file):

@@ -4,10 +4,6 @@ package rules
 
 import (
 	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -237,10 +233,11 @@ func (r *rules) lock(c *guard.Call, key string) guard.Verdict {
 
 // vetConfig returns the judge of a new config file of the git directory dir.
 func (r *rules) vetConfig(dir string, old []gitdir.Entry) func([]byte) error {
+	remotes := remotes{r: r, dir: dir}
 	v := gitdir.Vetting{
 		Old:      old,
-		Worktree: func(value string) bool { return gitdir.VetWorktree(dir, value, r.guarded) },
-		Local:    func(path string) bool { return r.localRemote(dir, path) },
+		Worktree: once(func(value string) bool { return gitdir.VetWorktree(dir, value, r.guarded) }),
+		Local:    once(remotes.local),
 		Lifted:   func(key string) bool { return r.lifted[LiftConfig+":"+key] },
 	}
 	return func(content []byte) error { return liftOfKeys(gitdir.VetConfig(content, v)) }
@@ -266,80 +263,6 @@ func liftOfKeys(err error) error {
 		}
 	}
 	return &guard.LiftError{Err: err, Lift: policy.NameLift(ids...)}
-}
-
-// localRemote: a push to a repository on this machine runs the hooks in it, so
-// it must not be one that the command fills unguarded.
-func (r *rules) localRemote(dir, path string) bool {
-	if !filepath.IsAbs(path) {
-		given := path
-		up := path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/..")
-		switch {
-		case base(dir) == ".git":
-			trees, ok := linkedTo(dir) // git starts from the working folder
-			if !ok {
-				return false
-			}
-			for _, tree := range trees {
-				if real, ok := settled(tree + "/" + given); !ok || r.exempt(real) {
-					return false
-				}
-			}
-			dir = filepath.Dir(dir)
-		case up, strings.Contains(path, "/") && (strings.Contains(dir, "/modules/") || strings.Contains(dir, "/worktrees/")):
-			return false // it is elsewhere
-		}
-		path = dir + "/" + path
-	}
-	real, ok := settled(path)
-	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
-}
-
-// linkedTo are the working folders of the worktrees linked to a git directory;
-// false if one could not be looked at.
-func linkedTo(dir string) (trees []string, ok bool) {
-	d, err := openFolder(dir + "/worktrees")
-	if err != nil {
-		return nil, errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(maxLayout)
-	if err != nil && err != io.EOF || len(names) == maxLayout {
-		return nil, false
-	}
-	for _, n := range names {
-		switch back, err := gitdir.ReadFile(dir+"/worktrees/"+n+"/gitdir", maxLayout); {
-		case err == nil:
-			back := strings.TrimRight(string(back), " \t\r\n")
-			if !filepath.IsAbs(back) {
-				back = dir + "/worktrees/" + n + "/" + back
-			}
-			trees = append(trees, filepath.Dir(back))
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-			return nil, false
-		}
-	}
-	return trees, true
-}
-
-// settled is where path leads as far as it exists; false if that is a link to
-// what does not, or cannot be looked at: the command can close a folder.
-func settled(path string) (string, bool) {
-	for rest := ""; ; {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(real, rest), true
-		}
-		if _, e := os.Readlink(path); e == nil || !errors.Is(err, fs.ErrNotExist) {
-			return "", false
-		}
-		path = strings.TrimRight(path, "/")
-		cut := strings.LastIndexByte(path, '/')
-		if cut < 0 || path[cut+1:] == ".." {
-			return "", false
-		}
-		path, rest = path[:cut+1], path[cut+1:]+"/"+rest
-	}
 }
 
 // area decides about what would move a git directory or a part of it, and

@@ -107,6 +107,18 @@ func TestVetConfigValues(t *testing.T) {
 	}
 }
 
+func TestVetRef(t *testing.T) {
+	hash := strings.Repeat("0123456789", 4)
+	for text, ok := range map[string]bool{
+		hash: true, hash + "\n": true, strings.Repeat("a", 64) + "\n": true, "": false, "\n": false, hash + "\n\n": false, hash + "\n[core]": false,
+		"ref: refs/heads/x\n": false, strings.ToUpper(strings.Repeat("a", 40)): false, "#!/bin/sh" + hash[9:]: false, hash[1:]: false, "\n" + hash[1:]: false,
+	} {
+		if err := VetRef([]byte(text)); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // passes is an own, coarse reading of the list: what git sees must be in it.
 func passes(name, value string, hasValue bool) bool {
 	e := Entry{Value: value, NoValue: !hasValue}

@@ -98,6 +98,10 @@ type NameEvent struct {
 	Line []Ancestor
 }
 
+// MaxWatched is how many names that run code outside later are told of in one
+// run; what is written beyond that is not.
+const MaxWatched = 256
+
 // NameCounts are the calls that the guard denied and did not tell one by one.
 type NameCounts struct {
 	Again []NameAgain

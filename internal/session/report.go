@@ -35,11 +35,15 @@ func WatchedLine(written []sandbox.NameEvent, dir string) string {
 	if n := len(names) - maxLines; n > 0 {
 		list, more = names[:maxLines], fmt.Sprintf(" and %d more", n)
 	}
+	least := ""
+	if len(written) >= sandbox.MaxWatched {
+		least = "at least "
+	}
 	what := "names that run"
 	if len(names) == 1 {
 		what = "name that runs"
 	}
-	return fmt.Sprintf("wrote %d %s code outside later: %s%s", len(names), what, strings.Join(list, ", "), more)
+	return fmt.Sprintf("wrote %s%d %s code outside later: %s%s", least, len(names), what, strings.Join(list, ", "), more)
 }
 
 // UnreachedLines say which allowed hosts could not be connected to: a client may

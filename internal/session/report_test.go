@@ -20,6 +20,11 @@ func TestWatchedLine(t *testing.T) {
 	for i := range maxLines + 2 {
 		many = append(many, sandbox.NameEvent{Path: fmt.Sprintf("/w/%d/Makefile", i)})
 	}
+	var most []sandbox.NameEvent
+	for i := range sandbox.MaxWatched {
+		most = append(most, sandbox.NameEvent{Path: fmt.Sprintf("/w/%03d/Makefile", i)})
+	}
+	all := "000/Makefile, 001/Makefile, 002/Makefile, 003/Makefile, 004/Makefile, 005/Makefile, 006/Makefile, 007/Makefile and 24"
 	for _, c := range []struct {
 		written []sandbox.NameEvent
 		want    string
@@ -28,6 +33,8 @@ func TestWatchedLine(t *testing.T) {
 		{[]sandbox.NameEvent{{Path: "/w/Makefile"}, {Path: "/w/Makefile"}}, "wrote 1 name that runs code outside later: Makefile"},
 		{[]sandbox.NameEvent{{Path: "/w/a/.envrc"}, {Path: "/wx/Makefile"}}, "wrote 2 names that run code outside later: a/.envrc, /wx/Makefile"},
 		{many, "wrote 10 names that run code outside later: 0/Makefile, 1/Makefile, 2/Makefile, 3/Makefile, 4/Makefile, 5/Makefile, 6/Makefile, 7/Makefile and 2 more"},
+		{most[:len(most)-1], "wrote 255 names that run code outside later: " + all + "7 more"},
+		{most, "wrote at least 256 names that run code outside later: " + all + "8 more"},
 	} {
 		if got := WatchedLine(c.written, "/w"); got != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)

@@ -53,6 +53,29 @@ func TestF4_F5_OddHomes(t *testing.T) {
 	})
 }
 
+// With few open files allowed the name guard answers fewer calls at a time, and
+// none of them fails for that.
+func TestManyWritersFewOpenFiles(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		m := setupMachine{name: "few files", prefix: []string{"bash", "-c", `ulimit -n 64 && exec "$@"`, "bash"}}
+		const script = `
+import os, threading
+def work(n):
+    for i in range(50):
+        os.close(os.open("f%d" % n, os.O_CREAT | os.O_WRONLY))
+        os.rename("f%d" % n, "g%d-%d" % (n, i))
+threads = [threading.Thread(target=work, args=(n,)) for n in range(40)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(len(os.listdir(".")))`
+		if r := m.bawn(t, b, "run", "-q", "--launcher", l, "--", "python3", "-c", script); r.Code != 0 || r.Stderr != "" || r.Stdout != "2000\n" {
+			t.Errorf("exit %d, %q, %.300s", r.Code, r.Stdout, r.Stderr)
+		}
+	})
+}
+
 // The caller's limits leave no room: one line says which, nothing runs.
 func TestLimitsOfTheCaller(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,9 @@ const (
 	// maxWorkers bounds the threads, most of which wait for the other end of
 	// a pipe if there are many. Calls beyond that wait, or such an open fails.
 	maxWorkers = 64
+	// workerFiles is how many descriptors a worker has open in a call, and
+	// ownFiles how many the rest of the process may.
+	workerFiles, ownFiles = 8, 32
 	// tick is how long a call may be stuck on a slow disk before another
 	// thread takes the next one.
 	tick = 2 * time.Millisecond
@@ -59,6 +62,7 @@ type server struct {
 
 	mu      sync.Mutex
 	workers int
+	most    int // workers, for which there are descriptors
 	parked  int
 	waits   waits
 	held    heldFiles
@@ -82,7 +86,7 @@ type server struct {
 func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)) error {
 	s := &server{
 		fd: listener, streams: streams, rules: rules, report: report, self: os.Getpid(), turn: NewTurn(lock),
-		wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
+		most: affordable(), wake: make(chan struct{}, 1), spare: make(chan struct{}, maxWorkers), done: make(chan struct{}),
 	}
 	if b, ok := rules.(Blind); ok {
 		s.blind = b.Blind()
@@ -119,6 +123,16 @@ func Serve(listener, lock int, streams []Stream, rules Rules, report func(Event)
 		closeFD(fd)
 	}
 	return nil
+}
+
+// affordable is how many workers there may be: a call that waits for one is
+// slow, and one for which the guard has no descriptor left fails.
+func affordable() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur >= maxWorkers*workerFiles+ownFiles {
+		return maxWorkers
+	}
+	return max(4, (int(l.Cur)-ownFiles)/workerFiles)
 }
 
 // end stops the guard: all workers leave, those in a call after it.
@@ -209,7 +223,7 @@ func (s *server) recruit() bool {
 		s.parked--
 		s.receiving.Add(1)
 		s.spare <- struct{}{}
-	case s.workers < maxWorkers:
+	case s.workers < s.most:
 		s.workers++
 		s.receiving.Add(1)
 		s.all.Go(s.work)

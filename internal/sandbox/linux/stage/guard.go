@@ -45,7 +45,7 @@ func Rules(g sandbox.Guard, mounts []rules.Mount) guard.Rules {
 
 // tellings bound the names that the supervisor is told of in one run, by what
 // became of them: many of one kind must not hide those of another.
-var tellings = [...]int{denied: 256, watched: 256, unable: 128}
+var tellings = [...]int{denied: 256, watched: sandbox.MaxWatched, unable: 128}
 
 // What became of a call, as MsgName has it.
 const (

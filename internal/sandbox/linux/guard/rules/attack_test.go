@@ -499,7 +499,7 @@ func (w *world) submodule() {
 
 // Without the rules the host runs what was planted; with them it does not.
 func TestPlantedCode(t *testing.T) {
-	for _, a := range slices.Concat(attacks, linkedAttacks) {
+	for _, a := range slices.Concat(attacks, linkedAttacks, socketAttacks) {
 		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			for _, guarded := range []bool{false, true} {

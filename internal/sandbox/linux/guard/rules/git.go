@@ -4,10 +4,6 @@ package rules
 
 import (
 	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,6 +48,9 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
+	if hookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.begun(s.last()-1) {
+		return r.branch(c, s, LiftHooks, hooksText), true
+	}
 	if s.below("remotes") || s.below("branches") {
 		// Old forms of [remote], still read: "URL: …".
 		if c.Op != guard.Mkdir && !r.lifted[LiftConfig] {
@@ -60,12 +59,18 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	}
 	switch key {
 	case "config", "config.worktree", "commondir", "gitdir", "hooks":
-		// HEAD and commondir alone are a git directory, also where data is.
-		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || key == "commondir" && s.has(s.last(), "HEAD")) {
+		switch {
+		case !plainName(t.Dir, t.Name, key):
+		case s.home(s.last()):
+			return r.control(c, s, key), true
+		case key == "gitdir" || !s.begun(s.last()):
+		case strings.HasPrefix(key, "config"):
+			return r.branch(c, s, LiftConfig, configText), true
+		default:
 			return r.control(c, s, key), true
 		}
 	case "config.lock", "config.worktree.lock":
-		if plainName(t.Dir, t.Name, key) && s.home(s.last()) {
+		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || s.begun(s.last())) {
 			return r.lock(c, key), true
 		}
 	case "opts", "opts.lock":
@@ -150,8 +155,8 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	file := c.Op == guard.RenameTo && c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0
 	switch key {
 	case "hooks":
-		if r.lifted[LiftHooks] {
-			return allow
+		if r.lifted[LiftHooks] || file || c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate {
+			return allow // a file has no hooks in it, and may be a branch
 		}
 		return deny(LiftHooks, hooksText)
 	case "config", "config.worktree":
@@ -178,7 +183,7 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 	if exact && s.linkedTree() {
 		common := s.last() - 2
 		switch {
-		case key == "commondir" && s.wasData(common) && r.unjudged("/"+strings.Join(s.elems[:common+1], "/")):
+		case key == "commondir" && s.wasData(common) && r.unjudged("/"+strings.Join(s.elems[:common+1], "/"), false):
 		case key == "commondir" && (c.Op == guard.Create || c.Op == guard.Open):
 			return guard.Verdict{Decision: guard.Fixed, Content: []byte("../..\n"), Rule: policy.NameRule(LiftPointer, pointerText)}
 		case key == "gitdir" && (c.Op == guard.Create || c.Op == guard.Open || c.Op == guard.Truncate || file):
@@ -228,10 +233,11 @@ func (r *rules) lock(c *guard.Call, key string) guard.Verdict {
 
 // vetConfig returns the judge of a new config file of the git directory dir.
 func (r *rules) vetConfig(dir string, old []gitdir.Entry) func([]byte) error {
+	remotes := remotes{r: r, dir: dir}
 	v := gitdir.Vetting{
 		Old:      old,
-		Worktree: func(value string) bool { return gitdir.VetWorktree(dir, value, r.guarded) },
-		Local:    func(path string) bool { return r.localRemote(dir, path) },
+		Worktree: once(func(value string) bool { return gitdir.VetWorktree(dir, value, r.guarded) }),
+		Local:    once(remotes.local),
 		Lifted:   func(key string) bool { return r.lifted[LiftConfig+":"+key] },
 	}
 	return func(content []byte) error { return liftOfKeys(gitdir.VetConfig(content, v)) }
@@ -257,80 +263,6 @@ func liftOfKeys(err error) error {
 		}
 	}
 	return &guard.LiftError{Err: err, Lift: policy.NameLift(ids...)}
-}
-
-// localRemote: a push to a repository on this machine runs the hooks in it, so
-// it must not be one that the command fills unguarded.
-func (r *rules) localRemote(dir, path string) bool {
-	if !filepath.IsAbs(path) {
-		given := path
-		up := path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/..")
-		switch {
-		case base(dir) == ".git":
-			trees, ok := linkedTo(dir) // git starts from the working folder
-			if !ok {
-				return false
-			}
-			for _, tree := range trees {
-				if real, ok := settled(tree + "/" + given); !ok || r.exempt(real) {
-					return false
-				}
-			}
-			dir = filepath.Dir(dir)
-		case up, strings.Contains(path, "/") && (strings.Contains(dir, "/modules/") || strings.Contains(dir, "/worktrees/")):
-			return false // it is elsewhere
-		}
-		path = dir + "/" + path
-	}
-	real, ok := settled(path)
-	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
-}
-
-// linkedTo are the working folders of the worktrees linked to a git directory;
-// false if one could not be looked at.
-func linkedTo(dir string) (trees []string, ok bool) {
-	d, err := openFolder(dir + "/worktrees")
-	if err != nil {
-		return nil, errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(maxLayout)
-	if err != nil && err != io.EOF || len(names) == maxLayout {
-		return nil, false
-	}
-	for _, n := range names {
-		switch back, err := gitdir.ReadFile(dir+"/worktrees/"+n+"/gitdir", maxLayout); {
-		case err == nil:
-			back := strings.TrimRight(string(back), " \t\r\n")
-			if !filepath.IsAbs(back) {
-				back = dir + "/worktrees/" + n + "/" + back
-			}
-			trees = append(trees, filepath.Dir(back))
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-			return nil, false
-		}
-	}
-	return trees, true
-}
-
-// settled is where path leads as far as it exists; false if that is a link to
-// what does not, or cannot be looked at: the command can close a folder.
-func settled(path string) (string, bool) {
-	for rest := ""; ; {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(real, rest), true
-		}
-		if _, e := os.Readlink(path); e == nil || !errors.Is(err, fs.ErrNotExist) {
-			return "", false
-		}
-		path = strings.TrimRight(path, "/")
-		cut := strings.LastIndexByte(path, '/')
-		if cut < 0 || path[cut+1:] == ".." {
-			return "", false
-		}
-		path, rest = path[:cut+1], path[cut+1:]+"/"+rest
-	}
 }
 
 // area decides about what would move a git directory or a part of it, and

@@ -44,7 +44,10 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 		return allow, false
 	}
 	data := s.data(here)
-	if s.wasData(here) && r.unjudged(c.Target.DirPath) {
+	if data && name == "HEAD" && !folder && r.unjudged(c.Target.DirPath, true) {
+		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	}
+	if s.wasData(here) && r.unjudged(c.Target.DirPath, false) {
 		if s.dot >= 0 && !data || name != "HEAD" && s.has(here, "HEAD") || name == "HEAD" && !folder && (!data || s.has(here, "objects") || s.has(here, "refs")) {
 			return deny(LiftLayout, layoutText+" around files that were not judged"), true
 		}
@@ -83,8 +86,8 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 }
 
 // unjudged says whether dir, whose place may have been one for data, holds a
-// control file but a harmless config.
-func (r *rules) unjudged(dir string) bool {
+// control file but a harmless config. branches: what is in hooks may be some.
+func (r *rules) unjudged(dir string, branches bool) bool {
 	for _, name := range controlNames {
 		if name == "config" && r.harmless(dir, name) == nil {
 			continue
@@ -93,7 +96,7 @@ func (r *rules) unjudged(dir string) bool {
 			return true
 		}
 	}
-	return !onlySamples(dir + "/hooks")
+	return !noHooks(dir+"/hooks", branches)
 }
 
 // errUnfit: not to be in a git directory. errNoLease: it may be as it is, but on
@@ -158,7 +161,11 @@ func openFolder(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func onlySamples(hooks string) bool {
+func onlySamples(hooks string) bool { return noHooks(hooks, false) }
+
+// noHooks says that git would run nothing in the folder hooks, if there is one:
+// it holds samples, or also branches.
+func noHooks(hooks string, branches bool) bool {
 	i, err := os.Lstat(hooks)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -176,6 +183,9 @@ func onlySamples(hooks string) bool {
 		return false
 	}
 	for _, e := range entries {
+		if branches && !hookLike(e.Name()) {
+			continue
+		}
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".sample") {
 			return false
 		}

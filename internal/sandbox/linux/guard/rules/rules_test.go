@@ -259,7 +259,7 @@ func TestNoUnjudgedLayout(t *testing.T) {
 		}
 		const evil = "[core]\nfsmonitor = ./evil\n"
 		for range rapid.IntRange(8, 60).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"write", "write", "write", "mkdir", "mkdir", "mkdir", "rename", "exchange", "folder", "link", "symlink", "unlink"}).Draw(t, "op") {
+			switch rapid.SampledFrom([]string{"write", "write", "write", "mkdir", "mkdir", "mkdir", "rename", "exchange", "folder", "link", "symlink", "unlink", "socket"}).Draw(t, "op") {
 			case "write":
 				p := path(files, "file")
 				content := evil
@@ -281,6 +281,8 @@ func TestNoUnjudgedLayout(t *testing.T) {
 				_ = w.symlink(rapid.SampledFrom([]string{"x", "config", "../b", ".git"}).Draw(t, "link"), path(append(files, folders...), "name"))
 			case "unlink":
 				_ = os.Remove(path(files, "unlinked"))
+			case "socket":
+				w.socket(path([]string{"objects", "refs", "HEAD"}, "socket"))
 			}
 		}
 		_ = filepath.WalkDir(w.ws, func(dir string, e os.DirEntry, err error) error {

@@ -162,7 +162,7 @@ func (s *sim) mkdir(path string) error {
 }
 
 // socket makes a name as bind does: nobody is asked.
-func (s *sim) socket(path string) { _ = unix.Mknod(path, unix.S_IFSOCK|0o666, 0) }
+func (s *sim) socket(path string) { _ = unix.Mknod(path, unix.S_IFSOCK|0o777, 0) }
 
 func (s *sim) symlink(to, path string) error {
 	t, done, err := s.target(path, false)

@@ -26,7 +26,14 @@ type spot struct {
 	// less depends on the question, and the command can bring it about (chmod),
 	// so what was decided does not count.
 	blind bool
+	spent int // of maxLooks
 }
+
+// maxLooks bounds what one question looks at, in elements of paths that the
+// kernel goes through; an entry of a folder counts entryLooks. All guards of the
+// user wait meanwhile, and a command can make paths of which each element has to
+// be looked at from the one below.
+const maxLooks, entryLooks = 1 << 15, 2
 
 func look(t *guard.Target) *spot {
 	s := &spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
@@ -51,6 +58,10 @@ func (s *spot) has(i int, name string) bool {
 
 // kind is the type of name in the folder elems[i], and whether it is there.
 func (s *spot) kind(i int, name string) (kind uint32, ok bool) {
+	if s.spent += s.last() - i + 2; s.spent > maxLooks {
+		s.blind = true
+		return 0, true
+	}
 	kind, ok = has(s.dir, strings.Repeat("../", s.last()-i)+name)
 	s.blind = s.blind || ok && kind == 0
 	return kind, ok
@@ -165,17 +176,17 @@ func (s *spot) hasLinked(i int) bool {
 		return !errors.Is(err, unix.ENOENT)
 	}
 	defer d.Close()
-	const max = 4096
-	names, err := d.Readdirnames(max + 1)
-	if err != nil && err != io.EOF {
+	names, err := d.Readdirnames(maxLayout + 1)
+	if s.spent += entryLooks * len(names); err != nil && err != io.EOF || s.spent > maxLooks {
 		s.blind = true
+		return true
 	}
 	for _, n := range names {
 		if _, err := os.Lstat(top + "/" + n + "/commondir"); err == nil {
 			return true
 		}
 	}
-	return len(names) > max
+	return len(names) > maxLayout
 }
 
 // below says whether the folder is, or is in, the folder name of a git

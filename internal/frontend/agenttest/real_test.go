@@ -49,7 +49,7 @@ func reals() []real {
 	return []real{
 		{
 			name: "claude", pkg: "@anthropic-ai/claude-code-linux-" + arch + "@2.1.332",
-			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)"},
+			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)", "Monitor"},
 			env:   []string{"ANTHROPIC_BASE_URL=" + modelURL, "ANTHROPIC_API_KEY=sk-ant-mock", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"},
 			login: ".claude/.credentials.json", key: "sk-ant-mock", shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
 			sub: func(task string) step {
@@ -310,6 +310,15 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 	denied.args = append(slices.Clone(a.args), "--disallowedTools", "Bash(echo no*)")
 	if r := d.run(t, denied, []step{denied.shell("echo no > said"), denied.shell("echo yes > said2")}); exists(filepath.Join(d.Workspace, "said")) || !exists(filepath.Join(d.Workspace, "said2")) {
 		t.Errorf("its own rules: %q", r)
+	}
+	// What goes on behind its turns.
+	if r := d.run(t, a, []step{
+		{"ToolSearch", obj{"query": "select:Monitor", "max_results": 1}},
+		{"Monitor", obj{"command": "echo tier=$BAWN_TIER > watched; echo x > " + evil, "description": "t", "timeout_ms": 20000}},
+		{"Bash", obj{"command": "echo tier=$BAWN_TIER > behind; echo x > " + evil, "description": "t", "run_in_background": true}},
+		a.shell("until [ -s watched ] && [ -s behind ]; do sleep 0.1; done; cat watched behind"),
+	}); exists(evil) || strings.Count(r[3], "tier=guarded") != 2 {
+		t.Errorf("in the background: %q", r)
 	}
 	out := step{"Bash", obj{"command": "echo tier=$BAWN_TIER; echo x > " + evil, "description": "t", "dangerouslyDisableSandbox": true}}
 	if r := d.run(t, a, []step{out}); exists(evil) || !strings.Contains(r[0], "tier=guarded") {

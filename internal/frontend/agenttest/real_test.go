@@ -366,7 +366,7 @@ func (d *desk) served(t *testing.T, a real, steps []step, before ...string) outc
 func (d *desk) serve(t *testing.T, a real, steps, sub []step, before ...string) outcome {
 	t.Helper()
 	m := serve(t, steps, sub)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	dir := filepath.Join(os.Getenv(foldVariable), a.name, "node_modules")
 	words := slices.Clone(a.program)

@@ -47,7 +47,7 @@ agents:
 	BAWN_TEST_AGENTS=gemini,copilot $(MAKE) test-agents
 
 test-agents:
-	go test -count=1 -timeout 30m -tags agents -run '^TestRealAgents$$' ./internal/frontend/agenttest
+	go test -count=1 -timeout 60m -tags agents -run '^TestRealAgents$$' ./internal/frontend/agenttest
 
 bench:
 	go run ./bench

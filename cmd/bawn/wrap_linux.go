@@ -134,6 +134,11 @@ func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
 	if p == nil || err != nil {
 		return nil, err
 	}
+	if p.Commands != preset.Children {
+		if err := s.startable(guard); err != nil {
+			return nil, err
+		}
+	}
 	if p.Commands == preset.Children {
 		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read")
 	}
@@ -141,6 +146,33 @@ func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
 		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read, until its hook is there: bawn setup " + p.Name)
 	}
 	return p.Open(home, os.Getenv), nil
+}
+
+// startable refuses a bawn that the agent could not start for its commands, or
+// that a command could exchange for a program that sees what the agent sees.
+func (s *settings) startable(guard bool) error {
+	path, err := bawnPath()
+	if err != nil {
+		return err
+	}
+	real, err := sandbox.RealPath(path)
+	if err != nil {
+		return err
+	}
+	p, _, err := s.settleTier(policy.Guarded, session.Command{}, guard)
+	if err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case p.Files().Lookup(real).Access == policy.ReadWrite:
+		why = "sandboxed commands may write it, and the agent runs it"
+	case p.Decide(policy.Read{Path: real}).Rule.ID == "temp":
+		why = "the agent's sandbox has a temp folder of its own, where it is not"
+	default:
+		return nil
+	}
+	return &policy.RefusedError{What: fmt.Sprintf("bawn at %q", path), Why: why, Lift: "install it elsewhere, or --preset none"}
 }
 
 // findProgram is the real path of what a word starts, as the sandbox will find

@@ -23,22 +23,46 @@ type step struct {
 type model struct {
 	stop  func() error
 	steps []step
+	sub   *model // answers a sub-agent; nil for itself
 
 	mu      sync.Mutex
 	results []string
 	keys    map[string]bool // with which it was asked
 }
 
+// subTask is in what a sub-agent is told to do, first of all.
+const subTask = "THE TASK OF A SUB-AGENT"
+
+// fromSub reports whether a request is of a sub-agent.
+func fromSub(in obj) bool {
+	told := 0
+	for _, key := range []string{"messages", "contents", "input"} {
+		for _, msg := range list(in[key]) {
+			if at(msg, "role") != "user" {
+				continue
+			}
+			text, _ := json.Marshal(msg)
+			if strings.Contains(string(text), subTask) {
+				return true
+			}
+			if told++; told == 2 { // what it is, then what it is told; more is what came back
+				return false
+			}
+		}
+	}
+	return false
+}
+
 // modelURL is where it is: the namespace is the test's own.
 const modelURL = "http://127.0.0.1:8399"
 
-func serve(t *testing.T, steps []step) *model {
+func serve(t *testing.T, steps, sub []step) *model {
 	t.Helper()
 	l, err := net.Listen("tcp", strings.TrimPrefix(modelURL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{steps: steps, keys: map[string]bool{}}
+	m := &model{steps: steps, sub: &model{steps: sub, keys: map[string]bool{}}, keys: map[string]bool{}}
 	s := &http.Server{Handler: m}
 	m.stop = s.Close
 	go s.Serve(l)
@@ -57,6 +81,9 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	m.mu.Unlock()
+	if m.sub != nil && fromSub(in) {
+		m = m.sub
+	}
 	switch path := r.URL.Path; {
 	case strings.Contains(path, "count"):
 		reply(w, obj{"input_tokens": 1, "totalTokens": 1})

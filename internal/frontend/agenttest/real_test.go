@@ -34,6 +34,8 @@ type real struct {
 	holds   string                 // what is in there, where the agent can be given a key by it
 	key     string                 // what its model server is to get then
 	write   func(path string) step // for one whose own tools read the project alone
+	names   func(dir string) step  // tells what is in a folder; nil if it has no other tool than read for that
+	sub     func(task string) step // has a sub-agent do something; nil if that was not tried
 }
 
 func shellTool(name string) func(string) step {
@@ -47,9 +49,12 @@ func reals() []real {
 	return []real{
 		{
 			name: "claude", pkg: "@anthropic-ai/claude-code-linux-" + arch + "@2.1.332",
-			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)"},
+			program: []string{"@anthropic-ai/claude-code-linux-" + arch + "/claude"}, args: []string{"-p", "hi", "--allowedTools", "Bash(*)", "Read(//**)", "Monitor"},
 			env:   []string{"ANTHROPIC_BASE_URL=" + modelURL, "ANTHROPIC_API_KEY=sk-ant-mock", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"},
 			login: ".claude/.credentials.json", key: "sk-ant-mock", shell: shellTool("Bash"), read: func(p string) step { return step{"Read", obj{"file_path": p}} },
+			sub: func(task string) step {
+				return step{"Agent", obj{"description": "t", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false}}
+			},
 		},
 		{
 			name: "codex", pkg: "@openai/codex@0.171.0-linux-" + arch,
@@ -67,6 +72,9 @@ func reals() []real {
 				sandboxtest.Write(t, filepath.Join(home, ".gemini/settings.json"), "{\n  // how to log in\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n")
 			},
 			login: ".gemini/oauth_creds.json", key: "mock", shell: shellTool("run_shell_command"), write: func(p string) step { return step{"write_file", obj{"file_path": p, "content": "x"}} },
+			sub: func(task string) step {
+				return step{"invoke_agent", obj{"agent_name": "generalist", "prompt": task}}
+			},
 		},
 		{
 			name: "opencode", pkg: "opencode-linux-" + arch + "@1.18.33",
@@ -76,6 +84,10 @@ func reals() []real {
 				sandboxtest.Write(t, filepath.Join(home, ".config/opencode/opencode.json"), `{"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+modelURL+`/v1"},"models":{"mock-model":{}}}},"permission":{"external_directory":"allow"}}`)
 			},
 			login: ".local/share/opencode/auth.json", holds: `{"mock":{"type":"api","key":"LOGIN-OF-IT"}}`, key: "Bearer LOGIN-OF-IT", shell: shellTool("bash"), read: func(p string) step { return step{"read", obj{"filePath": p}} },
+			names: func(dir string) step { return step{"glob", obj{"pattern": "*", "path": dir}} },
+			sub: func(task string) step {
+				return step{"task", obj{"description": "t", "prompt": task, "subagent_type": "general"}}
+			},
 		},
 		{
 			name: "copilot", pkg: "@github/copilot-linux-" + arch + "@1.0.102",
@@ -84,7 +96,11 @@ func reals() []real {
 			login: ".copilot/config.json", shell: func(c string) step {
 				return step{"bash", obj{"command": c, "description": "t", "mode": "sync", "initial_wait": 20}}
 			},
-			read: func(p string) step { return step{"view", obj{"path": p}} },
+			read:  func(p string) step { return step{"view", obj{"path": p}} },
+			names: func(dir string) step { return step{"glob", obj{"pattern": "*", "paths": []string{dir}}} },
+			sub: func(task string) step {
+				return step{"task", obj{"name": "t", "description": "t", "prompt": task, "agent_type": "general-purpose", "mode": "sync"}}
+			},
 		},
 	}
 }
@@ -182,11 +198,17 @@ func inside(t *testing.T, a real) {
 	if a.write != nil {
 		steps = append(steps, a.write(servers))
 	}
+	names := len(steps)
+	if a.names != nil {
+		steps = append(steps, a.names(filepath.Dir(secret)))
+	}
 	// Without bawn the model gets what it asks for: the test can fail.
 	if r := d.run(t, a, steps); !exists(evil) || !strings.Contains(r[0], "tier=") || strings.Contains(r[0], "guarded") || !strings.Contains(r[1], "SECRET") {
 		t.Fatalf("without bawn: %q, %v", r, exists(evil))
 	} else if a.read != nil && !strings.Contains(r[file], "SECRET") || a.write != nil && !exists(servers) {
 		t.Errorf("its file tool, without bawn: %q", r[file])
+	} else if a.names != nil && !strings.Contains(r[names], "id_rsa") {
+		t.Errorf("what is in a folder, without bawn: %q", r[names])
 	} else if !exists(hooked) || strings.Contains(r[3], "bawn") {
 		t.Errorf("a hook and a host, without bawn: %q", r)
 	}
@@ -218,7 +240,11 @@ func inside(t *testing.T, a real) {
 	if a.write != nil && (exists(servers) || !strings.Contains(r[file], "write_file is refused")) {
 		t.Errorf("its file tool: %q", r[file])
 	}
+	if a.names != nil && (strings.Contains(r[names], "id_rsa") || !strings.Contains(r[names], "SSH keys are hidden")) {
+		t.Errorf("what is in a folder: %q", r[names])
+	}
 	t.Logf("the model reads: %q", r)
+	d.subAgent(t, a)
 	d.wrapped(t, a, true)
 	if a.name == "claude" {
 		d.claudeOnly(t, a)
@@ -232,6 +258,26 @@ func inside(t *testing.T, a real) {
 	if r := d.run(t, a, steps[:1]); !exists(evil) {
 		t.Errorf("taken back: %q", r)
 	}
+}
+
+// subAgent: what a sub-agent runs and opens is held like what its agent does.
+func (d *desk) subAgent(t *testing.T, a real) {
+	if a.sub == nil {
+		return
+	}
+	evil, secret := filepath.Join(d.Home, "evil"), filepath.Join(d.Home, ".ssh/id_rsa")
+	steps := []step{a.shell("echo tier=$BAWN_TIER; echo x > " + evil)}
+	if a.read != nil {
+		steps = append(steps, a.read(secret))
+	}
+	o := d.serve(t, a, []step{a.sub(subTask)}, steps)
+	r := o.sub
+	if len(r) != len(steps) || exists(evil) || !strings.Contains(r[0], "tier=guarded") || !strings.Contains(r[0], "Read-only file system") {
+		t.Errorf("a sub-agent: %q, %q\n%s", r, o.results, o.output)
+	} else if a.read != nil && (strings.Contains(r[1], "SECRET") || !strings.Contains(r[1], "SSH keys are hidden")) {
+		t.Errorf("a sub-agent's file tool: %q", r[1])
+	}
+	t.Logf("the model of a sub-agent reads: %q", r)
 }
 
 // settings are the files that setup changes, as they are now; "" is none.
@@ -264,6 +310,15 @@ func (d *desk) claudeOnly(t *testing.T, a real) {
 	denied.args = append(slices.Clone(a.args), "--disallowedTools", "Bash(echo no*)")
 	if r := d.run(t, denied, []step{denied.shell("echo no > said"), denied.shell("echo yes > said2")}); exists(filepath.Join(d.Workspace, "said")) || !exists(filepath.Join(d.Workspace, "said2")) {
 		t.Errorf("its own rules: %q", r)
+	}
+	// What goes on behind its turns.
+	if r := d.run(t, a, []step{
+		{"ToolSearch", obj{"query": "select:Monitor", "max_results": 1}},
+		{"Monitor", obj{"command": "echo tier=$BAWN_TIER > watched; echo x > " + evil, "description": "t", "timeout_ms": 20000}},
+		{"Bash", obj{"command": "echo tier=$BAWN_TIER > behind; echo x > " + evil, "description": "t", "run_in_background": true}},
+		a.shell("until [ -s watched ] && [ -s behind ]; do sleep 0.1; done; cat watched behind"),
+	}); exists(evil) || strings.Count(r[3], "tier=guarded") != 2 {
+		t.Errorf("in the background: %q", r)
 	}
 	out := step{"Bash", obj{"command": "echo tier=$BAWN_TIER; echo x > " + evil, "description": "t", "dangerouslyDisableSandbox": true}}
 	if r := d.run(t, a, []step{out}); exists(evil) || !strings.Contains(r[0], "tier=guarded") {
@@ -298,14 +353,20 @@ func (d *desk) run(t *testing.T, a real, steps []step, before ...string) []strin
 // outcome is one run of an agent.
 type outcome struct {
 	results []string        // what came back to its model for each step
+	sub     []string        // and to that of its sub-agent
 	keys    map[string]bool // that its model server got
 	output  string
 }
 
 func (d *desk) served(t *testing.T, a real, steps []step, before ...string) outcome {
 	t.Helper()
-	m := serve(t, steps)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	return d.serve(t, a, steps, nil, before...)
+}
+
+func (d *desk) serve(t *testing.T, a real, steps, sub []step, before ...string) outcome {
+	t.Helper()
+	m := serve(t, steps, sub)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	dir := filepath.Join(os.Getenv(foldVariable), a.name, "node_modules")
 	words := slices.Clone(a.program)
@@ -324,5 +385,7 @@ func (d *desk) served(t *testing.T, a real, steps []step, before ...string) outc
 	if len(m.results) != len(steps) {
 		t.Fatalf("%s made %d of %d steps: %v: %q\n%s", a.name, len(m.results), len(steps), err, m.results, out)
 	}
-	return outcome{m.results, m.keys, string(out)}
+	m.sub.mu.Lock()
+	defer m.sub.mu.Unlock()
+	return outcome{m.results, m.sub.results, m.keys, string(out)}
 }

@@ -91,6 +91,37 @@ run "exit 7"; echo code $?
 	}
 }
 
+// A bawn that commands could exchange, or that the agent's sandbox does not show,
+// is none to run commands beside an agent with.
+func TestWrapByAChangeableBawn(t *testing.T) {
+	d := newDesk(t)
+	d.agent(t, "claude", "#!/bin/sh\necho started\n")
+	program, err := os.ReadFile(sandboxtest.Binary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp, err := os.MkdirTemp("/tmp", "bawn-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temp) })
+	for dir, why := range map[string]string{d.Workspace: "sandboxed commands may write it", temp: "temp folder of its own"} {
+		path := filepath.Join(dir, "bawn")
+		if err := os.WriteFile(path, program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if r := d.call(t, d.Workspace, nil, "", path, "wrap", "--", "claude"); r.Code != 125 || !strings.Contains(r.Stderr, why) {
+			t.Errorf("%s: %+v", path, r)
+		}
+		if r := d.call(t, d.Workspace, nil, "", path, "wrap", "--preset", "none", "--", "claude"); r.Code != 0 || r.Stdout != "started\n" {
+			t.Errorf("%s, without a preset: %+v", path, r)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Without its preset an agent is a command like any other: by the settings, by
 // a flag, in airlock, and where a command could have made the program.
 func TestWrapWithoutPreset(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bawn/internal/policy"
@@ -99,10 +100,27 @@ func Parse(a *Agent, data []byte) (Event, error) {
 	return e, nil
 }
 
+// places are the fields in which agents name files and folders. All are looked
+// at in each file tool: a release that gives a field another of these names is
+// judged as the one before.
+var places = [...]string{
+	"path", "paths", "file_path", "filePath", "absolute_path", "notebook_path", "target_file",
+	"dir_path", "directory", "folder", "target_directory",
+}
+
 // read takes out what the answer is about.
 func (e *Event) read(t tool) error {
 	var found []string
-	for _, f := range t.fields {
+	fields := t.fields
+	if (e.Kind == Read || e.Kind == Write || e.Kind == Search) && !t.patch {
+		fields = slices.Clone(fields)
+		for _, f := range places {
+			if !slices.Contains(fields, f) && !slices.Contains(t.globs, f) {
+				fields = append(fields, f)
+			}
+		}
+	}
+	for _, f := range fields {
 		list, err := e.texts(f)
 		if err != nil {
 			return err

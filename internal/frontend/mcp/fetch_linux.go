@@ -111,16 +111,20 @@ func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, we
 			if err != nil {
 				return nil, FetchResult{}, err
 			}
+			const never = "nothing does for web_fetch; fetch is under the rules of the settings"
 			if web { // no rule opens an internal address to it
 				for i := range done.denied {
 					if r := &done.denied[i].Rule; strings.HasPrefix(r.ID, "address:") {
-						r.Lift = "nothing does for web_fetch; fetch is under the rules of the settings"
+						r.Lift = never
 					}
 				}
 			}
 			out := FetchResult{URL: a.URL, Status: a.Status, Type: a.Type, Truncated: a.More, Denied: s.denied(done.denied)}
 			if a.Failed != "" {
 				out.URL = in.URL
+				if a.Denied && a.Real != "" && len(out.Denied) == 0 { // no egress was asked
+					out.Denied = append(out.Denied, s.deniedBy("connect", a.Real, policy.Rule{ID: "address:internal", Text: a.Failed, Lift: never}))
+				}
 				return textResult("["+policy.Escape(a.Failed)+"]\n"+deniedText(out.Denied), true), out, nil
 			}
 			text := valid(body)

@@ -124,7 +124,7 @@ func (s *server) readFile(ctx context.Context, req *protocol.Request, in readIn)
 	}
 	p := sess.Policy()
 	roots, _ := s.o.Limits(p)
-	a, body, input, err := s.ask(ctx, sess, req, inside.Request{Op: "read", Path: path, Roots: roots, Offset: in.Offset, Limit: in.Limit, Max: maxRead})
+	a, text, input, err := s.ask(ctx, sess, req, inside.Request{Op: "read", Path: path, Roots: roots, Offset: in.Offset, Limit: in.Limit, Max: maxRead})
 	if input != nil || err != nil {
 		return input, FileResult{}, err
 	}
@@ -142,7 +142,7 @@ func (s *server) readFile(ctx context.Context, req *protocol.Request, in readIn)
 	}
 	s.seen.note(a.Version, path, a.Real)
 	out := FileResult{Path: a.Real, FirstLine: a.First, Lines: a.Lines, Size: a.Version.Size, Truncated: a.More, Denied: []Denied{}}
-	res := textResult(valid(body), false)
+	res := &protocol.Result{Long: text}
 	switch {
 	case a.Cut:
 		res.Text = append(res.Text, fmt.Sprintf("[line %d has more than the %d bytes that are read at once: the rest of it with bash, the lines after it with offset %d]", a.First, maxRead, a.First+1))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type readers struct {
 type reader struct {
 	run     *run
 	in, out *os.File
+	room    []byte // for what is read from out
 }
 
 // end lets go of a process, which may take its time to end.
@@ -66,7 +68,7 @@ func (s *server) take(sess *session.Session) (*reader, error) {
 		rd.end()
 	}
 	rs.mu.Unlock()
-	rd := new(reader)
+	rd := &reader{room: make([]byte, 128<<10)}
 	one, err := s.start(sess, start{
 		Start: session.Start{Args: s.self(sess), As: []string{"read_file"}, Dir: s.o.Workspace}, name: "read_file", stderr: s.o.Program, typed: true, pipe: &rd.out,
 	})
@@ -105,8 +107,25 @@ type reading struct {
 
 type got struct {
 	a    inside.Answer
-	body []byte
+	text *protocol.Text
 	err  error
+}
+
+// read takes one answer; what is in the file is never there as a whole.
+func (rd *reader) read() (g got) {
+	size, err := inside.ReceiveHead(rd.out, &g.a)
+	if err == nil && size > maxRead {
+		err = fmt.Errorf("an answer of %d bytes: at most %d are taken", size, maxRead)
+	}
+	if err != nil {
+		return got{err: err}
+	}
+	g.text = protocol.NewText()
+	g.text.Grow(size)
+	if n, err := io.CopyBuffer(g.text, io.LimitReader(rd.out, int64(size)), rd.room); err != nil || n < int64(size) {
+		return got{err: io.ErrUnexpectedEOF}
+	}
+	return g
 }
 
 // begun is the reading of a call: a new one, or the one that a person was asked
@@ -134,7 +153,7 @@ func (s *server) begun(sess *session.Session, req *protocol.Request, r inside.Re
 	go func() { // what is stuck may not even be killed
 		var g got
 		if g.err = inside.Send(rd.in, r, nil); g.err == nil {
-			g.body, g.err = inside.Receive(rd.out, &g.a)
+			g = rd.read()
 		}
 		one.done <- g
 	}()
@@ -161,7 +180,7 @@ func (rs *readers) keep(one *reading) {
 
 // ask sends one request and waits for the answer, at most readTime, in which a
 // person's does not count. A result is a question about the process.
-func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.Request, r inside.Request) (a inside.Answer, body []byte, input *protocol.Result, err error) {
+func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.Request, r inside.Request) (a inside.Answer, text *protocol.Text, input *protocol.Result, err error) {
 	select {
 	case s.readers.room <- struct{}{}:
 		defer func() { <-s.readers.room }()
@@ -202,7 +221,7 @@ func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.R
 		case g := <-one.done:
 			if g.err == nil {
 				s.readers.give(rd)
-				return g.a, g.body, nil, nil
+				return g.a, g.text, nil, nil
 			}
 			rd.end()
 			select { // it ended by itself: it says why

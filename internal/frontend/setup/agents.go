@@ -22,7 +22,8 @@ type Place struct {
 // without setup's part. Both are pure.
 type file struct {
 	path  string
-	whole bool // all of it is bawn's
+	root  string // the project that holds it, by its real path; "" for the user's
+	whole bool   // all of it is bawn's
 	edit  func(old []byte) ([]byte, error)
 	strip func(old []byte) ([]byte, error)
 }
@@ -74,7 +75,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // bawn had then.
 func ours(agent string) func(string) bool {
 	words, _ := json.Marshal([]string{"hook", agent, "--shims"})
-	exec := strings.TrimSuffix(string(words), "]")
+	exec := strings.Trim(string(words), "[]")
 	return func(text string) bool {
 		return strings.Contains(text, " hook "+agent+" --shims ") || strings.Contains(text, exec)
 	}
@@ -112,12 +113,12 @@ func agents() []Agent {
 			}, "hooks", "BeforeTool")}
 		}},
 		{Name: "opencode", Title: "opencode", project: true, files: func(p Place) []file {
-			return []file{own(p.either(".opencode/plugins/bawn.js", filepath.Join(p.dir("XDG_CONFIG_HOME", ".config"), "opencode/plugins/bawn.js")), opencodePlugin(p))}
+			return []file{own(p.either(".opencode/plugins/bawn.js", filepath.Join(p.dir("XDG_CONFIG_HOME", ".config"), "opencode/plugins/bawn.js")), opencodePlugin(p), ours("opencode"))}
 		}},
 		{Name: "copilot", Title: "Copilot CLI", project: true, files: func(p Place) []file {
 			return []file{own(p.either(".github/hooks/bawn.json", filepath.Join(p.dir("COPILOT_HOME", ".copilot"), "hooks/bawn.json")), pretty(obj{
 				"version": 1, "hooks": obj{"preToolUse": []obj{{"type": "command", "bash": p.command("copilot"), "timeoutSec": 10}}},
-			}))}
+			}), ours("copilot"))}
 		}, Steps: func(p Place) string {
 			return "Copilot CLI asks about paths outside the project, and bawn is one: allow its folder once, or start it so:\n" +
 				"  copilot --add-dir " + quote(filepath.Dir(p.Program))
@@ -185,10 +186,12 @@ func claudeFiles(p Place) []file {
 func gooseFiles(p Place) []file {
 	dir := p.either(".agents/plugins/bawn", p.Home+"/.agents/plugins/bawn")
 	return []file{
-		own(dir+"/plugin.json", pretty(obj{"name": "bawn", "version": "1.0.0", "description": "Commands run in bawn's sandbox"})),
+		own(dir+"/plugin.json", pretty(obj{"name": "bawn", "version": "1.0.0", "description": "Commands run in bawn's sandbox"}), func(text string) bool {
+			return strings.Contains(text, `"name": "bawn"`)
+		}),
 		own(dir+"/hooks/hooks.json", pretty(obj{"hooks": obj{"PreToolUse": []obj{{
 			"matcher": "^developer__", "hooks": []obj{{"type": "command", "command": p.command("goose"), "timeout": 10, "on_failure": "block"}},
-		}}}})),
+		}}}}), ours("goose")),
 	}
 }
 
@@ -266,19 +269,33 @@ func also(first func([]byte) ([]byte, error), more func(*document) error) func([
 		if err != nil {
 			return nil, err
 		}
+		was := d.bytes() // which an empty file is not
 		if err := more(d); err != nil {
 			return nil, err
 		}
-		return d.bytes(), nil
+		if now := d.bytes(); !bytes.Equal(now, was) {
+			return now, nil
+		}
+		return next, nil
 	}
 }
 
-// own is a file that is all bawn's.
-func own(path string, content []byte) file {
+// own is a file that is all bawn's; mine recognises one that an older bawn wrote.
+func own(path string, content []byte, mine func(text string) bool) file {
 	return file{
 		path: path, whole: true,
-		edit:  func([]byte) ([]byte, error) { return content, nil },
-		strip: func([]byte) ([]byte, error) { return nil, nil },
+		edit: func(old []byte) ([]byte, error) {
+			if old != nil && !mine(string(old)) {
+				return nil, errors.New("somebody else's file is in the place of bawn's; move it away first")
+			}
+			return content, nil
+		},
+		strip: func(old []byte) ([]byte, error) {
+			if !mine(string(old)) {
+				return old, nil
+			}
+			return nil, nil
+		},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bawn/internal/config"
 	"bawn/internal/config/disk"
@@ -31,6 +32,7 @@ type Change struct {
 	Before []byte // nil if there is no file
 	After  []byte // nil if there is none then
 	real   string // with links followed
+	root   string // the folder that real stays in, through no link; "" is none
 	perm   uint32
 	bare   []byte // Before without setup's part
 }
@@ -136,8 +138,7 @@ func Plan(a *Agent, p Place, settings string) ([]Change, error) {
 	if p.Project != "" && !a.project {
 		return nil, &policy.RefusedError{What: "--project", Why: a.Title + " reads this from the user's settings alone", Lift: "leave it out"}
 	}
-	files := a.files(p)
-	files = append(files, switches(settings))
+	files := append(a.placed(p), switches(settings))
 	var out []Change
 	for _, f := range files {
 		c, err := f.change(f.edit)
@@ -152,6 +153,17 @@ func Plan(a *Agent, p Place, settings string) ([]Change, error) {
 	return out, nil
 }
 
+// placed are an agent's files, those of a project held to it.
+func (a *Agent) placed(p Place) []file {
+	files := a.files(p)
+	for i := range files {
+		if p.Project != "" && policy.Inside(files[i].path, p.Project) {
+			files[i].root = p.Project
+		}
+	}
+	return files
+}
+
 // switches is the user's file of bawn's settings.
 func switches(path string) file {
 	set := func(on bool) func([]byte) ([]byte, error) {
@@ -162,7 +174,7 @@ func switches(path string) file {
 
 // change reads a file and edits it.
 func (f file) change(edit func([]byte) ([]byte, error)) (Change, error) {
-	c := Change{Path: f.path, real: f.path, perm: 0o644}
+	c := Change{Path: f.path, real: f.path, root: f.root, perm: 0o644}
 	refuse := func(err error) (Change, error) {
 		return Change{}, &policy.RefusedError{What: fmt.Sprintf("%q", f.path), Why: "it is not changed: " + err.Error()}
 	}
@@ -171,7 +183,19 @@ func (f file) change(edit func([]byte) ([]byte, error)) (Change, error) {
 	} else if _, err := os.Lstat(f.path); err == nil {
 		return refuse(errors.New("it is a link to nothing"))
 	}
-	data, in, err := readFile(c.real)
+	// Whoever wrote the project does not choose which of the user's files is
+	// changed, and then taken away.
+	if c.root != "" {
+		real, err := deepest(c.real)
+		if err == nil && !policy.Inside(real, c.root) {
+			err = fmt.Errorf("a link of the project leads out of it, to %q", real)
+		}
+		if err != nil {
+			return refuse(err)
+		}
+		c.real = real
+	}
+	data, in, err := c.read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -191,6 +215,19 @@ func (f file) change(edit func([]byte) ([]byte, error)) (Change, error) {
 	return c, nil
 }
 
+// deepest is a path with the links of what is there of it followed.
+func deepest(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+		return real, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%q is a link to nothing", path)
+	}
+	real, err = deepest(filepath.Dir(path))
+	return filepath.Join(real, filepath.Base(path)), err
+}
+
 func readFile(path string) ([]byte, disk.Info, error) {
 	d, err := disk.Open(filepath.Dir(path))
 	if err != nil {
@@ -200,25 +237,64 @@ func readFile(path string) ([]byte, disk.Info, error) {
 	return d.Read(filepath.Base(path), maxFile)
 }
 
+// folder opens the folder of the file. Below a root no link is followed, also
+// one that was put there since.
+func (c Change) folder(make bool) (*disk.Dir, error) {
+	dir := filepath.Dir(c.real)
+	if c.root == "" {
+		if make {
+			if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- settings that others may read
+				return nil, err
+			}
+		}
+		return disk.Open(dir)
+	}
+	d, err := disk.OpenPlain(c.root)
+	rel, relErr := filepath.Rel(c.root, dir)
+	if err == nil && relErr != nil {
+		d.Close()
+		return nil, relErr
+	}
+	for _, name := range strings.Split(rel, string(filepath.Separator)) {
+		if err != nil || name == "." {
+			break
+		}
+		up := d
+		if make {
+			d, err = up.MakeSub(name)
+		} else {
+			d, err = up.Sub(name)
+		}
+		up.Close()
+	}
+	return d, err
+}
+
+func (c Change) read() ([]byte, disk.Info, error) {
+	d, err := c.folder(false)
+	if err != nil {
+		return nil, disk.Info{}, err
+	}
+	defer d.Close()
+	return d.Read(filepath.Base(c.real), maxFile)
+}
+
 // write makes a change, unless the file is another meanwhile.
 func (c Change) write() error {
-	now, _, err := readFile(c.real)
+	now, _, err := c.read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, c.Before) {
 		return fmt.Errorf("%q was changed meanwhile; nothing was done to it", c.Path)
 	}
-	if c.After == nil {
-		return os.Remove(c.real)
-	}
-	dir := filepath.Dir(c.real)
-	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- settings of a project, which others may read
-		return err
-	}
-	d, err := disk.Open(dir)
+	d, err := c.folder(c.After != nil)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return d.Replace(filepath.Base(c.real), c.After, c.perm)
+	name := filepath.Base(c.real)
+	if c.After == nil {
+		return d.Remove(name)
+	}
+	return d.Replace(name, c.After, c.perm)
 }
 
 // missing are the folders that a change would make, the deepest first.
@@ -325,7 +401,7 @@ func (s *Held) Undo(a *Agent, p Place, settings string) (out []Undone, err error
 		}
 		return err
 	}
-	for _, f := range a.files(p) {
+	for _, f := range a.placed(p) {
 		x := find(r.Agents[key(a, p)], f.path)
 		real, err := filepath.EvalSymlinks(f.path)
 		if err != nil {
@@ -335,7 +411,9 @@ func (s *Held) Undo(a *Agent, p Place, settings string) (out []Undone, err error
 			return out, err
 		}
 		if x != nil && x.Real != real { // a link that leads elsewhere now
-			f.path = x.Real
+			if f.path = x.Real; !policy.Inside(x.Real, f.root) {
+				f.root = "" // of an older bawn, which followed it
+			}
 			if err := undo(f, x); err != nil {
 				return out, err
 			}
@@ -374,7 +452,7 @@ func (f file) undo(x *done) (Undone, error) {
 	}
 	if c.After == nil && x != nil {
 		for _, dir := range x.Made {
-			if os.Remove(dir) != nil {
+			if syscall.Rmdir(dir) != nil {
 				break // somebody put something there
 			}
 		}

@@ -110,19 +110,26 @@ func get(ctx context.Context, r Request, at *url.URL) (head, []byte, error) {
 	if r.Method == "HEAD" {
 		args = append(args, "--head")
 	}
-	if r.Public { // not by a proxy either, which would choose the address
-		pin, err := pinned(ctx, at)
+	to := *at // how curl gets it
+	switch {
+	case r.Public: // not by a proxy either, which would choose the address
+		pin, err := pinned(ctx, &to)
 		if err != nil {
 			return head{}, nil, err
 		}
 		args = append(append(args, "--noproxy", "*"), pin...)
+	case r.Held: // the egress decides, but for what never gets there
+		host, is, err := literal(at)
+		if a, _ := netip.ParseAddr(host); err != nil && (!is || a.IsLoopback()) {
+			return head{}, nil, err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, curl, args...)
 	cmd.Env = clientEnv(os.Environ())
 	// The address by a file: what is in it shows in no list of processes.
-	cmd.Stdin = strings.NewReader("url = " + configQuote(at.String()) + "\n")
+	cmd.Stdin = strings.NewReader("url = " + configQuote(to.String()) + "\n")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.WaitDelay = time.Second
@@ -219,26 +226,39 @@ func configQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", "", "\r", "").Replace(s) + `"`
 }
 
+// literal is a host in its plain form, and whether it is an address. One that is
+// internal by what it says is refused: curl takes "127.1", "0x7f.1" and
+// "2130706433" for addresses too, and names below localhost for the loopback.
+func literal(at *url.URL) (host string, is bool, err error) {
+	host = strings.ToLower(strings.TrimSuffix(at.Hostname(), "."))
+	if a, err := netip.ParseAddr(host); err == nil {
+		return host, true, public(a)
+	}
+	switch {
+	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
+		err = &refusal{text: host + " is no public address (loopback)", real: host}
+	case numeric(host):
+		err = fmt.Errorf("the host %q is an address in no form that is taken; write it as four numbers", host)
+	}
+	return host, false, err
+}
+
 // pinned makes curl dial an address that was looked at, and no other: names
-// may lead elsewhere a moment later.
+// may lead elsewhere a moment later. The address gets the form that is pinned.
 func pinned(ctx context.Context, at *url.URL) ([]string, error) {
-	host, port := strings.ToLower(strings.TrimSuffix(at.Hostname(), ".")), at.Port()
+	host, is, err := literal(at)
+	port := at.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return nil, fmt.Errorf("the port %q is none", port)
 	}
-	if literal, err := netip.ParseAddr(host); err == nil {
-		return nil, public(literal)
+	if is || err != nil {
+		return nil, err
 	}
 	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" || strings.HasSuffix(host, ".") { // curl may write it otherwise, and look it up
 		return nil, fmt.Errorf("the host %q is not in its ASCII form", host)
-	}
-	// curl takes "127.1", "0x7f.1" and "2130706433" for addresses, and asks no
-	// name server for what is pinned here.
-	if numeric(host) {
-		return nil, fmt.Errorf("the host %q is an address in no form that is taken; write it as four numbers", host)
 	}
 	at.Host = host + ":" + port
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

@@ -7,6 +7,7 @@ import (
 
 // Serve answers requests until in ends.
 func Serve(in io.Reader, out io.Writer) error {
+	var room []byte // of the last file, for the next
 	for {
 		var r Request
 		_, err := Receive(in, &r)
@@ -16,17 +17,17 @@ func Serve(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		a, body := answer(r)
+		a, body := answer(r, &room)
 		if err := Send(out, a, body); err != nil {
 			return err
 		}
 	}
 }
 
-func answer(r Request) (a Answer, body []byte) {
+func answer(r Request, room *[]byte) (a Answer, body []byte) {
 	switch r.Op {
 	case "read":
-		return read(r)
+		return read(r, room)
 	case "write":
 		return write(r, func([]byte, bool) ([]byte, error) { return []byte(r.Content), nil }), nil
 	case "edit":

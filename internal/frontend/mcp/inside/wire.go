@@ -97,17 +97,30 @@ func Send(w io.Writer, v any, body []byte) error {
 
 // Receive reads what Send wrote; io.EOF is the end between two frames.
 func Receive(r io.Reader, v any) (body []byte, err error) {
-	var size [8]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
+	rest, err := ReceiveHead(r, v)
+	if err != nil {
 		return nil, err
 	}
-	head, rest := binary.BigEndian.Uint32(size[:4]), binary.BigEndian.Uint32(size[4:])
-	if head > MaxFrame || rest > MaxFrame {
-		return nil, fmt.Errorf("a frame of %d bytes: at most %d are taken", max(head, rest), MaxFrame)
-	}
-	b := make([]byte, int(head)+int(rest))
-	if _, err := io.ReadFull(r, b); err != nil {
+	body = make([]byte, rest)
+	if _, err := io.ReadFull(r, body); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
-	return b[head:], json.Unmarshal(b[:head], v)
+	return body, nil
+}
+
+// ReceiveHead reads the value, and how many bytes of what belongs to it follow.
+func ReceiveHead(r io.Reader, v any) (rest int, err error) {
+	var size [8]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return 0, err
+	}
+	head, body := binary.BigEndian.Uint32(size[:4]), binary.BigEndian.Uint32(size[4:])
+	if head > MaxFrame || body > MaxFrame {
+		return 0, fmt.Errorf("a frame of %d bytes: at most %d are taken", max(head, body), MaxFrame)
+	}
+	b := make([]byte, head)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return int(body), json.Unmarshal(b, v)
 }

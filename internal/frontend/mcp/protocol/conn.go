@@ -38,6 +38,7 @@ type message struct {
 	Error   *rpcError       `json:"error,omitempty"`
 
 	whole []byte // of an answer with a result: all of it as JSON
+	text  *Text  // in whose buffer it lies; nil is none
 }
 
 type rpcError struct {
@@ -309,11 +310,11 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 		return message{Version: "2.0", ID: id, Error: err}
 	}
 	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...)
-	b, e := appendResult(head, result)
+	b, text, e := appendResult(head, result)
 	if e != nil {
 		return message{Version: "2.0", ID: id, Error: &rpcError{codeInternal, e.Error(), nil}}
 	}
-	return message{Version: "2.0", ID: id, Result: b[len(head):], whole: append(b, '}')}
+	return message{Version: "2.0", ID: id, Result: b[len(head):], whole: append(b, '}'), text: text}
 }
 
 var errUnread = errors.New("the client does not read")
@@ -333,6 +334,9 @@ func (c *conn) write(v any) error {
 	}
 	select {
 	case err := <-c.send(b):
+		if m, one := v.(message); one {
+			m.text.free()
+		}
 		return err
 	case <-c.left:
 		return errUnread

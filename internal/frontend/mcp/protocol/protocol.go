@@ -129,6 +129,7 @@ func (r *Request) WantsProgress() bool { return len(r.token) > 0 }
 // Result is what came of a call.
 type Result struct {
 	Text    []string // without any, the structured result is its text
+	Long    *Text    // stands before Text; nil is none
 	IsError bool
 	// Questions, of a client that Parks, are asked before the call goes on:
 	// the client calls again with State and the answers.
@@ -192,14 +193,14 @@ func (r *Result) wire(c Client) (map[string]any, error) {
 		return map[string]any{"resultType": "input_required", "inputRequests": asked, "requestState": r.State}, nil
 	}
 	text := r.Text
-	if len(text) == 0 && r.structured != nil {
+	if len(text) == 0 && r.Long == nil && r.structured != nil {
 		b, err := marshal(r.structured)
 		if err != nil {
 			return nil, err
 		}
 		text = []string{string(b)}
 	}
-	out := map[string]any{"content": contents(text)}
+	out := map[string]any{"content": contents{r.Long, text}}
 	if r.structured != nil { // the revisions before 2025-06-18 let it pass
 		out["structuredContent"] = r.structured
 	}

@@ -187,6 +187,7 @@ func whileOpen(ctx context.Context, cancel func(), s Session, id int) (gone <-ch
 
 // plainPrompt is the prompt with what the box says besides.
 func plainPrompt(q session.Question, open int, o Options) approval.Prompt {
+	q = unrepeated(q)
 	p := q.Prompt
 	p.Notes = append([]string(nil), p.Notes...)
 	if q.Command != "" {

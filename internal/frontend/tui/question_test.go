@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -493,4 +494,27 @@ func TestQuestionIsText(t *testing.T) {
 			onlyStyles(rt, s, l)
 		}
 	})
+}
+
+// A command that a question is about, and the folder that its note names, are
+// on the screen once.
+func TestQuestionSaysThingsOnce(t *testing.T) {
+	q := exampleQuestion(1)
+	q.Kind, q.Command, q.PID = session.AboutOutside, "make install", 0
+	q.Prompt = approval.Prompt{Title: "Run it outside?", Object: q.Command, Notes: []string{"folder:  " + q.Dir}, Offers: []approval.Offer{{Scope: approval.Once, Text: "once"}}}
+	for _, size := range [][2]int{{80, 24}, {34, 40}} {
+		text := ansi.Strip(strings.Join(pageOf(t, QuestionsPage, withQuestions(t, q), &clock{noon}, Look{}, size[0], size[1]).screen(), "\n"))
+		for _, once := range []string{q.Command, "shop"} {
+			if n := strings.Count(text, once); n != 1 {
+				t.Errorf("%s is there %d times:\n%s", once, n, text)
+			}
+		}
+	}
+	a := &asker{answers: []approval.Answer{{Given: true}}}
+	if _, err := Show(context.Background(), QuestionsPage, withQuestions(t, q), IO{}, plainOptions(a)); err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(a.asked[0].Notes, "\n"); strings.Count(notes, q.Command) != 0 || strings.Count(notes, q.Dir) != 1 {
+		t.Error(notes)
+	}
 }

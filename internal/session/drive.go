@@ -391,9 +391,14 @@ func (t *task) counted(c *sandbox.NameCounts) {
 
 // lose tells, once in a session, of a cache folder that is not there outside.
 func (t *task) lose(folder string) {
-	if t.s.first("lost " + folder) {
-		t.notice("a cache folder that does not exist outside is kept for this command alone; to keep it from now on: " + plain.Quote([]string{"mkdir", "-p", folder}))
+	if !t.s.first("lost " + folder) {
+		return
 	}
+	if t.policy.Files().Lookup(folder).IsPreset() {
+		t.notice("the agent keeps its state in a folder that does not exist outside, and what it writes there is lost: start it once without bawn, or: " + plain.Quote([]string{"mkdir", "-p", folder}))
+		return
+	}
+	t.notice("a cache folder that does not exist outside is kept for this command alone; to keep it from now on: " + plain.Quote([]string{"mkdir", "-p", folder}))
 }
 
 // end is the last of a task. What it leaves to be asked about is open before it

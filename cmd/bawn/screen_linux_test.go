@@ -86,6 +86,24 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// An agent that fails leaves a terminal without the session's pages: what it was
+// refused is said there, as bawn run says it.
+func TestWrapSaysWhatWasRefused(t *testing.T) {
+	for code, want := range map[string]bool{"3": true, "0": false} {
+		b := room(t)
+		term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", "echo x >~/refused; exit "+code)
+		quits(t, cmd)
+		if _, err := term.Slave.WriteString("\r\nover"); err != nil {
+			t.Fatal(err)
+		}
+		shows(t, term, "cannot create", "over")
+		text := strings.ReplaceAll(term.Text(), "\n", "")
+		if got := strings.Contains(text, `bawn: denied "`+b.Home+`/refused" to sh: `); got != want {
+			t.Errorf("exit %s: %v, want %v\n%s", code, got, want, term.Text())
+		}
+	}
+}
+
 // When bawn is killed, or told to end, nothing of the session is left.
 func TestSessionEnds(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {

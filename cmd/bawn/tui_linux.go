@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -71,10 +72,15 @@ func (f *runFlags) onScreen(only []string) int {
 	} else {
 		code, err = tui.RunOnly(ctx, s, os.Stdin, o, only)
 	}
+	var denied []session.Denial
+	if only != nil && code != 0 && !f.quiet { // there is no page any more that lists them
+		denied = slices.DeleteFunc(s.Denials(), func(d session.Denial) bool { return d.Rule.ID == "answer:no" })
+	}
 	if e := end(); err == nil && e != nil {
 		err = e
 	}
 	sayLines(pending(notices))
+	printDenials(session.Result{Denials: denied})
 	switch {
 	case errors.Is(err, tui.ErrHungUp):
 		return 128 + int(syscall.SIGHUP)

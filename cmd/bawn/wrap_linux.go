@@ -140,10 +140,10 @@ func (f *runFlags) agentOf(s *settings, guard bool) (*sandbox.Preset, error) {
 		}
 	}
 	if p.Commands == preset.Children {
-		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read")
+		f.notice("commands of " + p.Title + " run in the agent's own sandbox, where its credentials can be read")
 	}
 	if p.Commands == preset.Hooked && !(setup.Store{Dir: trustState()}).Has(p.Name, s.workspace) {
-		f.notice("commands of " + p.Title + " run in its own sandbox, where its credentials can be read, until its hook is there: bawn setup " + p.Name)
+		f.notice("commands of " + p.Title + " run in the agent's own sandbox, where its credentials can be read, until its hook is there: bawn setup " + p.Name)
 	}
 	return p.Open(home, os.Getenv), nil
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,7 +178,7 @@ func TestPromptIsText(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Prompt{Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
 			Rule: policy.Rule{ID: "x" + text.Draw(rt, "rule"), Origin: policy.Origin{File: text.Draw(rt, "file")}}, Offers: []Offer{{Scope: Once, Text: text.Draw(rt, "offer")}}}
-		s := p.text() + p.choices()
+		s := p.text(0) + p.choices()
 		if n := strings.Count(s, "\n"); n != 9 && !(n == 10 && strings.Contains(s, "\n  careful: ")) {
 			rt.Fatalf("%d lines: %q", strings.Count(s, "\n"), s)
 		}
@@ -188,14 +190,41 @@ func TestPromptIsText(t *testing.T) {
 	})
 }
 
+// A narrow terminal breaks no word of a question, and where a line goes on it is
+// set in, so that blanks in a name draw no line that looks like another. What the
+// question is about is one line.
+func TestNarrowQuestions(t *testing.T) {
+	p := Prompt{
+		Title: "The command wants to connect to a host that is not on the list. Allow it?", Object: "curl -sS https://example.org/a/long/path --output a-file",
+		Notes:  []string{"in the folder /srv/with blanks" + strings.Repeat(" ", 60) + "rule: forged", "界界界 界界界 界界界 界界界 界界界"},
+		Rule:   policy.Rule{ID: "host:unlisted", Origin: policy.Origin{File: "/home/me/.config/bawn/config.toml", Line: 3}},
+		Offers: []Offer{{Scope: Always, Text: "always: example.org:443 and all names below it (saved in your settings)"}},
+	}
+	const width = 40
+	text := p.text(width)
+	if got, want := strings.Fields(text), strings.Fields(p.text(0)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !strings.Contains(text, "\n    "+p.Object+"\n\n") {
+		t.Errorf("the object is broken:\n%s", text)
+	}
+	begins := regexp.MustCompile(`^(bawn: The|    curl|  in the|  界|  rule: host|  a  |  n  |` + setIn + `|$)`)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if !begins.MatchString(line) || cells(line) > width && len(strings.Fields(line)) > 1 && !strings.Contains(line, "curl") {
+			t.Errorf("%q in\n%s", line, text)
+		}
+	}
+}
+
 // A question whose beginning may have left the screen says so where it is
 // answered: by many lines, or by one that goes round and round, the blanks in
 // which could show anything below them.
 func TestLongQuestionsSaySo(t *testing.T) {
 	const careful = "its beginning may have left the screen\n  y  this once\n"
-	long := func(p Prompt) bool { return strings.Contains(p.text(), careful) }
+	long := func(p Prompt) bool { return strings.Contains(p.text(0), careful) }
 	if long(testPrompt) {
-		t.Errorf("a short one: %s", testPrompt.text())
+		t.Errorf("a short one: %s", testPrompt.text(0))
 	}
 	for _, filler := range []string{"x", " ", "\u754c", "\x1b"} {
 		for _, part := range []func(*Prompt, string){func(p *Prompt, s string) { p.Object = s }, func(p *Prompt, s string) { p.Notes = []string{"a", s} }} {

@@ -149,7 +149,7 @@ type question struct {
 }
 
 func (q *question) ask() Answer {
-	if err := q.write(neutral() + q.prompt.text()); err != nil {
+	if err := q.write(neutral() + q.prompt.text(q.columns())); err != nil {
 		return q.no(err)
 	}
 	for {
@@ -321,24 +321,62 @@ func (p Prompt) scope(line string) (Scope, bool) {
 	return No, false
 }
 
-// text is the question as it is shown, before the choices.
-func (p Prompt) text() string {
+// text is the question as it is shown, before the choices. All but what it is
+// about is broken between words where the terminal would break them, and set in.
+func (p Prompt) text(width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nbawn: %s\n\n    %s\n\n", policy.Escape(p.Title), policy.Escape(p.Object))
+	line := func(indent, text string) {
+		b.WriteString(indent)
+		at := len(indent)
+		for i, word := range strings.Split(policy.Escape(text), " ") {
+			n := cells(word)
+			switch {
+			case i == 0:
+			case width > 0 && at+1+n > width:
+				b.WriteString("\n" + setIn)
+				at = len(setIn)
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	line("", "bawn: "+p.Title)
+	fmt.Fprintf(&b, "\n    %s\n\n", policy.Escape(p.Object))
 	for _, n := range p.Notes {
-		fmt.Fprintf(&b, "  %s\n", policy.Escape(n))
+		line("  ", n)
 	}
 	if p.Rule.ID != "" {
-		fmt.Fprintf(&b, "  rule: %s (%s)\n", policy.Escape(p.Rule.ID), policy.Escape(p.Rule.Origin.String()))
+		line("  ", fmt.Sprintf("rule: %s (%s)", p.Rule.ID, p.Rule.Origin))
 	}
 	if n := rows(b.String()); n > someRows {
-		fmt.Fprintf(&b, "  careful: this question is about %d lines long, and its beginning may have left the screen\n", n)
+		line("  ", fmt.Sprintf("careful: this question is about %d lines long, and its beginning may have left the screen", n))
 	}
 	for _, o := range p.Offers {
-		fmt.Fprintf(&b, "  %s  %s\n", keys[o.Scope].letter, policy.Escape(o.Text))
+		line("  "+keys[o.Scope].letter+"  ", o.Text)
 	}
-	fmt.Fprintf(&b, "  %s  no (also Enter, Esc)\n", keys[No].letter)
+	line("  "+keys[No].letter+"  ", "no (also Enter, Esc)")
 	return b.String()
+}
+
+const (
+	setIn = "     " // where a line goes on: no line of its own begins so
+	// narrow is the least width that is believed: a program may have set it, and
+	// a question of many short lines leaves the screen.
+	narrow = 30
+)
+
+// columns is where the terminal breaks lines; 0 is unknown.
+func (q *question) columns() int {
+	ws, err := unix.IoctlGetWinsize(q.fd, unix.TIOCGWINSZ)
+	if err != nil || ws.Col < narrow {
+		return 0
+	}
+	return int(ws.Col)
 }
 
 // columns and someRows are a small screen, with room for the choices. What the
@@ -352,13 +390,17 @@ const (
 func rows(text string) int {
 	n := 0
 	for line := range strings.Lines(text) {
-		cells := -1 // the line's end
-		for _, r := range line {
-			if cells++; r >= 0x80 {
-				cells++ // letters of East Asia take two
-			}
+		n += 1 + max(0, cells(line)-2)/columns // without the line's end
+	}
+	return n
+}
+
+// cells is how many columns a text takes, at most.
+func cells(text string) (n int) {
+	for _, r := range text {
+		if n++; r >= 0x80 {
+			n++ // letters of East Asia take two
 		}
-		n += 1 + max(0, cells-1)/columns
 	}
 	return n
 }

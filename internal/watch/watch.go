@@ -67,7 +67,8 @@ func New(root string) (*Watcher, error) {
 }
 
 // Changes gets the first path of each burst of changes, relative to the
-// watched folder, when the burst is over. Bursts that nobody has taken are one. It is
+// watched folder, when the burst is over; not one that came and went in it,
+// if there is another. Bursts that nobody has taken are one. It is
 // closed when the watching ends.
 func (w *Watcher) Changes() <-chan string { return w.changes }
 
@@ -128,6 +129,7 @@ func (w *Watcher) loop() {
 	defer close(w.ended)
 	defer close(w.changes)
 	var first string
+	made := false // first was made in this burst
 	var due, latest time.Time
 	timer := time.NewTimer(0)
 	timer.Stop()
@@ -143,7 +145,10 @@ func (w *Watcher) loop() {
 			}
 			now := time.Now()
 			if first == "" {
-				first, latest = path, now.Add(patience)
+				latest = now.Add(patience)
+			}
+			if first == "" || made && path != first && w.gone(first) { // an editor's own file, renamed or removed since
+				first, made = path, ev.Has(fsnotify.Create)
 			}
 			if due = now.Add(quiet); due.After(latest) {
 				due = latest
@@ -175,6 +180,11 @@ func (w *Watcher) loop() {
 			first = ""
 		}
 	}
+}
+
+func (w *Watcher) gone(rel string) bool {
+	_, err := os.Lstat(filepath.Join(w.root, rel))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (w *Watcher) fail(err error) {

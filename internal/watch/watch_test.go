@@ -85,6 +85,43 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// Editors write beside a file and rename: what is told is the file.
+func TestFilesOfEditors(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "main.go"))
+	w := start(t, root)
+	for _, save := range []func() error{
+		func() error { // sed -i, many others
+			write(t, filepath.Join(root, "sedX"))
+			return os.Rename(filepath.Join(root, "sedX"), filepath.Join(root, "main.go"))
+		},
+		func() error { // vim
+			write(t, filepath.Join(root, "4913"))
+			if err := os.Remove(filepath.Join(root, "4913")); err != nil {
+				return err
+			}
+			if err := os.Rename(filepath.Join(root, "main.go"), filepath.Join(root, "main.go~")); err != nil {
+				return err
+			}
+			write(t, filepath.Join(root, "main.go"))
+			return os.Remove(filepath.Join(root, "main.go~"))
+		},
+	} {
+		got := ""
+		for range 5 { // a slow machine makes two bursts of one
+			if err := save(); err != nil {
+				t.Fatal(err)
+			}
+			if got = next(t, w); got == "main.go" {
+				break
+			}
+		}
+		if got != "main.go" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 func TestEnds(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "ws")
 	write(t, filepath.Join(root, "a"))

@@ -62,7 +62,7 @@ func (d *desk) wrapped(t *testing.T, a real, set bool) {
 	if has := strings.Contains(r[1], mark); has == beside || beside && !strings.Contains(r[1], "Permission denied") {
 		t.Errorf("wrapped, a command and the login: %q", r[1])
 	}
-	if says := strings.Contains(o.output, "run in its own sandbox"); says == beside {
+	if says := strings.Contains(o.output, "run in the agent's own sandbox"); says == beside {
 		t.Errorf("that commands run in the sandbox of the agent is said: %v, and should be %v\n%s", says, !beside, o.output)
 	}
 	if strings.Contains(r[2], "SECRET") || !strings.Contains(r[2], "Permission denied") {

@@ -48,6 +48,9 @@ type RunResult struct {
 // noWay is the hint where no setting is known that would lift it.
 const noWay = "no setting of bawn's; the user can do it outside the sandbox"
 
+// saidNo is the hint where a person was asked.
+const saidNo = "only the user, who said no: in a new session, or by their settings"
+
 func (s *server) lift(text string) string {
 	if s.o.Lift != nil {
 		return s.o.Lift(text)
@@ -80,7 +83,11 @@ func (s *server) deniedBy(kind, target string, r policy.Rule) Denied {
 	if r.Origin.File != "" {
 		rule += " (" + r.Origin.String() + ")"
 	}
-	return Denied{kind, policy.Escape(target), policy.Escape(rule), orElse(policy.Escape(s.lift(r.Lift)), noWay)}
+	way := noWay
+	if r.ID == "answer:no" {
+		way = saidNo
+	}
+	return Denied{kind, policy.Escape(target), policy.Escape(rule), orElse(policy.Escape(s.lift(r.Lift)), way)}
 }
 
 // ended is the result of a run that has ended.

@@ -3,6 +3,8 @@ package mcp
 import (
 	"fmt"
 	"testing"
+
+	"bawn/internal/policy"
 )
 
 // Denials of one rule share a line, which does not grow; others keep theirs.
@@ -19,5 +21,18 @@ func TestDeniedText(t *testing.T) {
 	}
 	if got := deniedText(list[:1]); got != "[denied: write /home/me/f0, by home; to allow it: --add-dir DIR]\n" {
 		t.Errorf("%s", got)
+	}
+}
+
+// What a person refused is for that person to allow; a setting would.
+func TestHints(t *testing.T) {
+	for rule, want := range map[policy.Rule]string{
+		{ID: "answer:no", Text: "a.example was denied when bawn asked"}: saidNo,
+		{ID: "host:unlisted", Lift: "--allow-domain a.example"}:         "--allow-domain a.example",
+		{ID: "nothing:lifts"}: noWay,
+	} {
+		if got := (&server{}).deniedBy("connect", "a.example:443", rule).Hint; got != want {
+			t.Errorf("%s: %q, want %q", rule.ID, got, want)
+		}
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) leave() {
 	}
 	w := a.cols
 	if w == 0 { // plain form
-		w = 80
+		w = plainColumns(a.tty)
 	}
 	var b strings.Builder
 	for _, line := range lines {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 
 	"bawn/internal/approval"
 	"bawn/internal/policy"
@@ -19,13 +20,26 @@ import (
 // boxes: a screen reader reads them from the top. What a page lets a person do
 // with a key is a slash command there. Questions are put by Options.Ask.
 
-// plainWidth is where explanations wrap. What is to be copied never does.
+// plainWidth is where explanations wrap at the latest. What is to be copied
+// never does.
 const plainWidth = 100
+
+// plainColumns is where explanations wrap on out: a terminal would break words.
+func plainColumns(out io.Writer) int {
+	if f, ok := out.(term.File); ok {
+		if w, _, err := term.GetSize(f.Fd()); err == nil && w > 0 {
+			return min(w, plainWidth)
+		}
+	}
+	return plainWidth
+}
 
 func showPlain(ctx context.Context, p Page, s Session, out io.Writer, o Options) (note string, err error) {
 	o.Look = Look{ASCII: o.Look.ASCII}
 	var lines []string
 	st := s.State()
+	w := plainColumns(out)
+	explain := func(text string) { lines = append(lines, wrap(text, w)...) }
 	switch p {
 	case QuestionsPage:
 		return askPlain(ctx, s, o)
@@ -37,24 +51,27 @@ func showPlain(ctx context.Context, p Page, s Session, out io.Writer, o Options)
 			if r.tier == st.Tier {
 				now = " (now)"
 			}
-			lines = append(lines, r.tier.String()+now+": "+strings.Join(r.does, "; "))
+			explain(r.tier.String() + now + ": " + strings.Join(r.does, "; "))
 		}
 		if st.Mode != policy.NoMode {
-			lines = append(lines, fixedNote(st.Mode))
+			explain(fixedNote(st.Mode))
 		}
-		lines = append(lines, "Switch with /tier TIER.")
+		explain("Switch with /tier TIER.")
 	case NetworkPage:
 		lines = plainConnections(s, o)
+		explain("Add a rule with /allow HOST or /deny HOST.")
 	case DeniedPage:
 		lines = plainDenials(s, o)
 	case PolicyPage:
-		lines = append(policyRules(s.Policy(), o), "Try the rules with /check read PATH, /check write PATH or /check connect HOST.")
+		lines = policyRules(s.Policy(), o)
+		explain("Try the rules with /check read PATH, /check write PATH or /check connect HOST.")
 	case TasksPage:
 		lines = plainTasks(s, o)
+		explain("Read what one wrote with /output TASK, end it with /stop TASK.")
 	case ConfigPage:
-		lines = append([]string{"Sandbox tier: " + tierWord(st), "Sandbox policy: " + writableWord(st)}, policyDetails(s, o, plainWidth)...)
+		lines = append([]string{"Sandbox tier: " + tierWord(st), "Sandbox policy: " + writableWord(st)}, policyDetails(s, o, w)...)
 	case HelpPage:
-		lines = helpText(o, plainWidth)
+		lines = helpText(o, w)
 	}
 	for _, l := range lines {
 		if _, err := fmt.Fprintln(out, strings.TrimRight(ansi.Strip(l), " ")); err != nil {
@@ -79,7 +96,7 @@ func plainConnections(s Session, o Options) []string {
 		}
 		out = append(out, l.safe(fmt.Sprintf("%s, task %d, %s", line, c.Task, c.Command)))
 	}
-	return append(out, "Add a rule with /allow HOST or /deny HOST.")
+	return out
 }
 
 func plainDenials(s Session, o Options) []string {
@@ -111,7 +128,7 @@ func plainTasks(s Session, o Options) []string {
 		}
 		out = append(out, o.Look.safe(fmt.Sprintf("task %d, %s, %s: %s", t.ID, kindWord(t.Kind), state, t.Command)))
 	}
-	return append(out, "Read what one wrote with /output TASK, end it with /stop TASK.")
+	return out
 }
 
 // askPlain puts the open questions one after the other.
@@ -170,6 +187,7 @@ func whileOpen(ctx context.Context, cancel func(), s Session, id int) (gone <-ch
 
 // plainPrompt is the prompt with what the box says besides.
 func plainPrompt(q session.Question, open int, o Options) approval.Prompt {
+	q = unrepeated(q)
 	p := q.Prompt
 	p.Notes = append([]string(nil), p.Notes...)
 	if q.Command != "" {

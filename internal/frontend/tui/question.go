@@ -66,6 +66,7 @@ func (v *questionsView) refresh() {
 		v.folded, v.hides = map[int]*folded{}, escaped(v.prompt.Object)
 	}
 	v.open[0].Prompt = v.prompt // what was shown is what is answered
+	v.open[0] = unrepeated(v.open[0])
 	marked := v.choices.marked()
 	v.choices = v.offers()
 	v.choices.mark(marked)
@@ -286,6 +287,18 @@ func (v *questionsView) warnings(q session.Question, w int) []string {
 
 func escaped(object string) bool {
 	return strings.ContainsFunc(object, (Look{}).oddInLine) || !utf8.ValidString(object)
+}
+
+// unrepeated is the question without what it says twice: the command that it is
+// about, and the folder that a note of it names.
+func unrepeated(q session.Question) session.Question {
+	if q.Command == q.Prompt.Object {
+		q.Command = ""
+	}
+	if slices.ContainsFunc(q.Prompt.Notes, func(n string) bool { return strings.HasPrefix(n, "folder:") }) {
+		q.Dir = ""
+	}
+	return q
 }
 
 // facts are who asks and why, a line each, the most telling first.

@@ -465,32 +465,3 @@ func TestNoKeysWidenAnAnswer(t *testing.T) {
 		}
 	})
 }
-
-// Whatever the texts of a question hold, the terminal gets bawn's styles and
-// characters that print, in lines that fit; and what it is about can be read.
-func TestQuestionIsText(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		text := anyText()
-		q := session.Question{
-			ID: 1, Kind: session.AboutHost, Deadline: noon, Task: 1, PID: 2, Command: text.Draw(rt, "command"), Dir: text.Draw(rt, "dir"), Waiting: 2,
-			Prompt: approval.Prompt{
-				Title: text.Draw(rt, "title"), Object: text.Draw(rt, "object"), Notes: []string{text.Draw(rt, "note")},
-				Rule:   policy.Rule{ID: "x" + text.Draw(rt, "id"), Text: text.Draw(rt, "text"), Origin: policy.Origin{File: text.Draw(rt, "file"), Line: 1}},
-				Offers: []approval.Offer{{Scope: approval.Once, Text: text.Draw(rt, "offer")}},
-			},
-		}
-		w, h := rapid.IntRange(1, 120).Draw(rt, "w"), rapid.IntRange(1, 60).Draw(rt, "h")
-		l := Look{Color: rapid.Bool().Draw(rt, "color"), ASCII: rapid.Bool().Draw(rt, "ascii")}
-		f := pageOf(t, QuestionsPage, withQuestions(t, q, exampleQuestion(2)), &clock{noon}, l, w, h)
-		lines := f.screen()
-		if len(lines) > h {
-			rt.Fatalf("%d lines of %d", len(lines), h)
-		}
-		for _, s := range lines {
-			if width(s) > w {
-				rt.Fatalf("%d cells of %d: %q", width(s), w, s)
-			}
-			onlyStyles(rt, s, l)
-		}
-	})
-}

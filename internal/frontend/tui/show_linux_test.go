@@ -1,12 +1,15 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,6 +298,24 @@ func TestShots(t *testing.T) {
 			}
 			cancel()
 			_ = end()
+		}
+	}
+}
+
+// In plain form too explanations end where the terminal does, between words.
+func TestPlainOnNarrowTerminals(t *testing.T) {
+	for _, p := range []Page{SandboxPage, HelpPage} {
+		for _, w := range []int{40, 60, 100} {
+			var wide bytes.Buffer
+			if _, err := Show(context.Background(), p, exampleSession(t), IO{Out: &wide}, plainOptions(&asker{})); err != nil {
+				t.Fatal(err)
+			}
+			term := openTerm(t, w, 200)
+			if _, err := Show(context.Background(), p, exampleSession(t), IO{Out: term.Slave}, plainOptions(&asker{})); err != nil {
+				t.Fatal(err)
+			}
+			words := strings.Fields(wide.String())
+			waitUntil(t, term, fmt.Sprintf("page %d whole at %d columns", p, w), func(s string) bool { return slices.Equal(strings.Fields(s), words) })
 		}
 	}
 }

@@ -16,6 +16,7 @@ type emulator struct {
 	vt    *vt.Emulator
 	shown []string // the lines as the terminal has them; nil for none
 	line  uv.Line
+	torn  []bool // lines of which the emulator may not say that they changed
 	next  []byte // to be written before what comes
 	// mark is the first of the emulator's records of changed lines: when it
 	// begins new ones, it says nothing of what changed before.
@@ -33,6 +34,39 @@ func (e *emulator) changed(rows int) (touched []*uv.LineData, all bool) {
 		e.mark = &touched[0]
 	}
 	return touched, all
+}
+
+// read copies line y. Half of a wide character, which the emulator leaves where
+// it cut a line or moved cells, is drawn as a blank, so that the line has its
+// columns. It tells if there is one: what completes it may be no change to the
+// emulator.
+func (e *emulator) read(y int) (torn bool) {
+	for x := 0; x < len(e.line); x++ {
+		e.line[x] = uv.EmptyCell
+		c := e.vt.CellAt(x, y)
+		if c == nil {
+			continue
+		}
+		e.line[x] = *c
+		if c.Width == 1 {
+			continue
+		}
+		rest := 0 // of the columns of a wide character
+		for rest < c.Width-1 && x+rest+1 < len(e.line) {
+			if next := e.vt.CellAt(x+rest+1, y); next == nil || !next.IsZero() {
+				break
+			}
+			rest++
+			e.line[x+rest] = uv.Cell{}
+		}
+		if c.Width > 1 && rest == c.Width-1 {
+			x += rest
+			continue
+		}
+		e.line[x].Empty()
+		torn = true
+	}
+	return torn
 }
 
 // newEmulator sends what the emulator answers to answer.
@@ -138,17 +172,13 @@ func (s *Screen) drawFrame() {
 	}
 	if len(e.shown) != s.scan.rows {
 		e.shown = make([]string, s.scan.rows)
+		e.torn = make([]bool, s.scan.rows)
 	}
 	for y := range e.shown {
-		if !all && touched[y] == nil {
+		if !all && touched[y] == nil && !e.torn[y] {
 			continue
 		}
-		for x := range e.line {
-			e.line[x] = uv.EmptyCell
-			if c := e.vt.CellAt(x, y); c != nil {
-				e.line[x] = *c
-			}
-		}
+		e.torn[y] = e.read(y)
 		line := e.line.Render()
 		if e.shown[y] == line {
 			continue

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 )
 
@@ -48,20 +48,58 @@ func TestFrameDrawsAllThatChanged(t *testing.T) {
 			s.drawFrame()
 			var want []string
 			for y := range s.scan.rows {
-				line := make(uv.Line, s.scan.cols)
-				for x := range line {
-					line[x] = uv.EmptyCell
-					if c := s.emu.vt.CellAt(x, y); c != nil {
-						line[x] = *c
-					}
+				s.emu.read(y)
+				want = append(want, s.emu.line.Render())
+				if n := ansi.StringWidth(want[y]); n > s.scan.cols {
+					t.Fatalf("line %d has %d columns of %d: %q", y, n, s.scan.cols, want[y])
 				}
-				want = append(want, line.Render())
 			}
 			if !slices.Equal(s.emu.shown, want) {
 				t.Fatalf("shown\n%q\nis\n%q", s.emu.shown, want)
 			}
 		}
 	})
+}
+
+// TestTornCharacters: half of a wide character is a blank in its column, and
+// what completes it is drawn, though no cell changes by it.
+func TestTornCharacters(t *testing.T) {
+	for _, c := range []struct {
+		name, first   string
+		cols          []int
+		then          string
+		before, after string
+	}{
+		{"cut by the edge", "日本x", []int{3}, "", "日 ", "日 "},
+		{"completed again", "日本x", []int{3, 8}, "\x1b[1;3H本", "日", "日本"},
+		{"moved", "\x1b[1;2H日x\x1b[1;3H\x1b[@", nil, "\x1b[1;2H日", "    x", " 日 x"},
+		{"a mark without a letter", "ab\x1b[1;1H\u0301\x1b[2;1H", nil, "\x1b[1;1Hc", " b", "cb"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := composing(8, 3)
+			defer s.emu.close()
+			s.feed([]byte(c.first))
+			for _, s.scan.cols = range c.cols {
+				s.emu.resize(s.scan.cols, 3)
+			}
+			for _, other := range []string{"x", "y"} { // until the emulator's records are those of lines
+				s.feed([]byte("\x1b[2;1H" + other))
+				s.drawFrame()
+			}
+			before := s.emu.shown[0]
+			s.feed([]byte(c.then + "\x1b[3;1H"))
+			s.drawFrame()
+			trim := func(line string) string {
+				if s.scan.cols < 8 {
+					return line
+				}
+				return strings.TrimRight(line, " ")
+			}
+			if before, after := trim(before), trim(s.emu.shown[0]); before != c.before || after != c.after {
+				t.Errorf("shown %q and %q, want %q and %q", before, after, c.before, c.after)
+			}
+		})
+	}
 }
 
 // BenchmarkComposed is what a flood of the alternate screen costs: drawing 4 kB

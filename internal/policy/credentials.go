@@ -34,11 +34,23 @@ var homeSecrets = [...]place{
 	{".config/.wrangler", false, "Cloudflare credentials"},
 	{".wrangler", false, "Cloudflare credentials"},
 	{".config/stripe", false, "Stripe credentials"},
+	{".config/scw", false, "Scaleway credentials"},
+	{".config/exoscale", false, "Exoscale credentials"},
+	{".config/linode-cli", true, "Linode tokens"},
+	{".railway", false, "Railway tokens"},
+	{".supabase", false, "Supabase tokens"},
+	{".sentryclirc", true, "Sentry tokens"},
+	{".circleci", false, "CircleCI tokens"},
 	{".kube", false, "Kubernetes credentials"},
 	{".config/helm", false, "Helm registry credentials"},
 	{".docker", false, "Docker credentials and sockets"},
 	{".config/containers", false, "container registry credentials"},
 	{".minikube", false, "Kubernetes credentials"},
+	{".talos", false, "Talos credentials"},
+	{".argocd", false, "Argo CD tokens"},
+	{".config/argocd", false, "Argo CD tokens"},
+	{".tsh", false, "Teleport keys"},
+	{".step", false, "certificate keys"},
 	{".terraform.d", false, "Terraform credentials"},
 	{".terraformrc", true, "Terraform credentials"},
 	{".config/terraform", false, "Terraform credentials"},
@@ -49,6 +61,7 @@ var homeSecrets = [...]place{
 	{".config/gh", false, "GitHub CLI tokens"},
 	{".config/hub", true, "GitHub tokens"},
 	{".config/glab-cli", false, "GitLab CLI tokens"},
+	{".config/tea", false, "Gitea CLI tokens"},
 	{".config/git/credentials", true, "git credentials"},
 	{".git-credentials", true, "git credentials"},
 	{".git-credential-cache", false, "git credential sockets"},
@@ -62,6 +75,7 @@ var homeSecrets = [...]place{
 	{".yarnrc.yml", true, "yarn tokens"},
 	{".bunfig.toml", true, "bun registry tokens"},
 	{".pypirc", true, "PyPI tokens"},
+	{".local/share/uv/credentials", false, "uv credentials"},
 	{".config/pypoetry/auth.toml", true, "Poetry credentials"},
 	{".cargo/credentials", true, "cargo tokens"},
 	{".cargo/credentials.toml", true, "cargo tokens"},
@@ -74,10 +88,17 @@ var homeSecrets = [...]place{
 	{".m2/settings-security.xml", true, "Maven master passwords"},
 	{".gradle/gradle.properties", true, "Gradle secrets"},
 	{".nuget/NuGet/NuGet.Config", true, "NuGet keys"},
+	{".ivy2/.credentials", true, "Ivy credentials"},
+	{".sbt/.credentials", true, "sbt credentials"},
+	{".subversion/auth", false, "Subversion passwords"},
+	{".jfrog", false, "JFrog tokens"},
 	{".config/NuGet", false, "NuGet keys"},
 	{".conda/aau_token", true, "Anaconda tokens"},
 	{".config/rclone", false, "rclone credentials"},
 	{".s3cfg", true, "S3 credentials"},
+	{".passwd-s3fs", true, "S3 credentials"},
+	{".smbcredentials", true, "network passwords"},
+	{".davfs2", false, "network passwords"},
 	{".config/s3cmd", false, "S3 credentials"},
 	{".mc", false, "MinIO credentials"},
 	{".kaggle", false, "Kaggle keys"},
@@ -110,6 +131,7 @@ var homeSecrets = [...]place{
 	{".local/share/password-store", false, "password stores"},
 	{".local/share/gopass", false, "password stores"},
 	{".local/share/keyrings", false, "desktop keyrings"},
+	{".gnome2/keyrings", false, "desktop keyrings"},
 	{".local/share/kwalletd", false, "desktop keyrings"},
 	{".local/share/kwalletd5", false, "desktop keyrings"},
 	{".pki", false, "certificate keys"},
@@ -127,8 +149,20 @@ var homeSecrets = [...]place{
 	{".fetchmailrc", true, "mail passwords"},
 	{".mbsyncrc", true, "mail passwords"},
 	{".offlineimaprc", true, "mail passwords"},
+	{".config/msmtp", false, "mail passwords"},
+	{".config/isyncrc", true, "mail passwords"},
+	{".config/mutt", false, "mail settings with passwords"},
+	{".config/neomutt", false, "mail settings with passwords"},
+	{".config/aerc", false, "mail settings with passwords"},
+	{".config/evolution", false, "mail data"},
+	{".local/share/evolution", false, "mail data"},
 	{".thunderbird", false, "mail profiles"},
 	{".config/weechat", false, "chat passwords"},
+	{".weechat", false, "chat passwords"},
+	{".irssi", false, "chat passwords"},
+	{".purple", false, "chat passwords"},
+	{".config/Element", false, "chat sessions"},
+	{".local/share/TelegramDesktop", false, "chat sessions"},
 	{".config/Signal", false, "chat data"},
 	{".config/Slack", false, "chat sessions"},
 	{".config/discord", false, "chat sessions"},
@@ -136,6 +170,9 @@ var homeSecrets = [...]place{
 	{".bitcoin", false, "wallets"},
 	{".ethereum", false, "wallets"},
 	{".electrum", false, "wallets"},
+	{".monero", false, "wallets"},
+	{".foundry/keystores", false, "wallets"},
+	{".config/Exodus", false, "wallets"},
 	{".config/solana", false, "wallets"},
 	// Browser profiles: cookies and saved passwords.
 	{".mozilla", false, "browser profiles"},
@@ -151,6 +188,11 @@ var homeSecrets = [...]place{
 	{".config/microsoft-edge", false, "browser profiles"},
 	{".config/vivaldi", false, "browser profiles"},
 	{".config/opera", false, "browser profiles"},
+	{".config/qutebrowser", false, "browser profiles"},
+	{".local/share/qutebrowser", false, "browser profiles"},
+	{".local/share/epiphany", false, "browser profiles"},
+	{".waterfox", false, "browser profiles"},
+	{".floorp", false, "browser profiles"},
 	{".cache/google-chrome", false, "browser caches"},
 	{".cache/chromium", false, "browser caches"},
 	{".cache/BraveSoftware", false, "browser caches"},
@@ -171,6 +213,7 @@ var homeSecrets = [...]place{
 	{".python_history", true, "interpreter histories"},
 	{".node_repl_history", true, "interpreter histories"},
 	{".irb_history", true, "interpreter histories"},
+	{".pry_history", true, "interpreter histories"},
 	{".psql_history", true, "database histories"},
 	{".mysql_history", true, "database histories"},
 	{".sqlite_history", true, "database histories"},
@@ -183,7 +226,7 @@ var homeSecrets = [...]place{
 	{".rd", false, "container engine sockets"},
 	{".local/share/docker", false, "container engine data"},
 	{".emacs.d/server", false, "editor sockets"},
-	{".config/pulse", false, "sound cookies and socketss"},
+	{".config/pulse", false, "sound cookies and sockets"},
 }
 
 // agentSecrets are credentials of coding agents below every home folder. Those
@@ -210,6 +253,11 @@ var agentSecrets = [...]struct {
 	{"cursor", place{".cursor/cli-config.json", true, "Cursor accounts"}},
 	{"cursor", place{".config/cursor/auth.json", true, "Cursor credentials"}},
 	{"", place{".config/Cursor", false, "Cursor sessions"}},
+	{"", place{".config/Windsurf", false, "Windsurf sessions"}},
+	{"", place{".codeium", false, "Windsurf sessions"}},
+	{"", place{".local/share/amp/secrets.json", true, "Amp keys"}},
+	{"", place{".qwen/oauth_creds.json", true, "Qwen Code credentials"}},
+	{"", place{".factory/auth.json", true, "Factory credentials"}},
 	{"", place{".config/Code/User/globalStorage", false, "editor session data"}},
 	{"aider", place{".aider.conf.yml", true, "aider keys"}},
 	{"aider", place{".aider/oauth-keys.env", true, "aider keys"}},
@@ -272,67 +320,6 @@ var systemSecrets = [...]place{
 	{"/sys/devices/virtual/powercap", false, "power side channels"},
 }
 
-// envSecrets are variables by which a tool moves its credentials elsewhere.
-var envSecrets = [...]struct {
-	name string
-	sub  string // below the value, "" for the value itself
-	file bool
-	what string
-}{
-	{"GNUPGHOME", "", false, "GnuPG keys"},
-	{"AWS_SHARED_CREDENTIALS_FILE", "", true, "AWS credentials"},
-	{"AWS_CONFIG_FILE", "", true, "AWS credentials"},
-	{"AZURE_CONFIG_DIR", "", false, "Azure credentials"},
-	{"CLOUDSDK_CONFIG", "", false, "Google Cloud credentials"},
-	{"GOOGLE_APPLICATION_CREDENTIALS", "", true, "Google Cloud credentials"},
-	{"KUBECONFIG", "", true, "Kubernetes credentials"},
-	{"DOCKER_CONFIG", "", false, "Docker credentials"},
-	{"REGISTRY_AUTH_FILE", "", true, "container registry credentials"},
-	{"GH_CONFIG_DIR", "", false, "GitHub CLI tokens"},
-	{"GLAB_CONFIG_DIR", "", false, "GitLab CLI tokens"},
-	{"NETRC", "", true, "login passwords"},
-	{"CURLOPT_NETRC_FILE", "", true, "login passwords"},
-	{"NPM_CONFIG_USERCONFIG", "", true, "npm tokens"},
-	{"npm_config_userconfig", "", true, "npm tokens"},
-	{"CARGO_HOME", "credentials", true, "cargo tokens"},
-	{"CARGO_HOME", "credentials.toml", true, "cargo tokens"},
-	{"HF_HOME", "token", true, "Hugging Face tokens"},
-	{"HF_HOME", "stored_tokens", true, "Hugging Face tokens"},
-	{"HF_TOKEN_PATH", "", true, "Hugging Face tokens"},
-	{"VAULT_TOKEN_FILE", "", true, "Vault tokens"},
-	{"PASSWORD_STORE_DIR", "", false, "password stores"},
-	{"PGPASSFILE", "", true, "PostgreSQL passwords"},
-	{"HISTFILE", "", true, "shell histories"},
-	{"XAUTHORITY", "", true, "X11 cookies"},
-	{"SOPS_AGE_KEY_FILE", "", true, "age keys"},
-	{"XDG_CONFIG_HOME", "bawn", false, "bawn's settings"},
-	{"XDG_STATE_HOME", "bawn", false, "bawn's state files"},
-	{"XDG_RUNTIME_DIR", "bawn", false, "bawn's sockets"},
-	{"XDG_CONFIG_HOME", "gh", false, "GitHub CLI tokens"},
-	{"XDG_CONFIG_HOME", "gcloud", false, "Google Cloud credentials"},
-	{"XDG_CONFIG_HOME", "git/credentials", true, "git credentials"},
-	{"XDG_DATA_HOME", "keyrings", false, "desktop keyrings"},
-	{"XDG_DATA_HOME", "password-store", false, "password stores"},
-}
-
-// agentVariables are the variables by which an agent moves its own.
-var agentVariables = [...]struct {
-	agent, name, sub string
-	file             bool
-	what             string
-}{
-	{"codex", "CODEX_HOME", "auth.json", true, "Codex credentials"},
-	{"claude", "CLAUDE_CONFIG_DIR", ".credentials.json", true, "Claude Code credentials"},
-	{"claude", "CLAUDE_CONFIG_DIR", ".claude.json", true, "Claude Code accounts"},
-	{"copilot", "COPILOT_HOME", "", false, "Copilot tokens"},
-	{"opencode", "XDG_DATA_HOME", "opencode/auth.json", true, "opencode credentials"},
-	{"opencode", "XDG_DATA_HOME", "opencode/mcp-auth.json", true, "opencode credentials"},
-	{"crush", "XDG_DATA_HOME", "crush", false, "Crush credentials"},
-	{"goose", "XDG_CONFIG_HOME", "goose/secrets.yaml", true, "goose credentials"},
-	{"cursor", "XDG_CONFIG_HOME", "cursor/auth.json", true, "Cursor credentials"},
-	{"copilot", "XDG_CONFIG_HOME", "github-copilot", false, "Copilot tokens"},
-}
-
 func hiddenRule(path, what string, file bool) PathRule {
 	kind := kindCredential
 	if strings.HasPrefix(what, "bawn's") {
@@ -367,11 +354,6 @@ func CredentialsBut(homes []string, getenv func(string) string, skip func(home i
 		r.id = agent
 		out = append(out, r)
 	}
-	add := func(path string, file bool, what string) {
-		if IsClean(path) && path != "/" {
-			put(path, file, what)
-		}
-	}
 	for n, h := range homes {
 		if !IsClean(h) || h == "/" {
 			continue
@@ -395,26 +377,7 @@ func CredentialsBut(homes []string, getenv func(string) string, skip func(home i
 		agent = ""
 	}
 	for _, p := range systemSecrets {
-		add(p.path, p.file, p.what)
+		put(p.path, p.file, p.what)
 	}
-	for _, e := range envSecrets {
-		v := getenv(e.name)
-		if v == "" {
-			continue
-		}
-		for _, dir := range strings.Split(v, ":") { // KUBECONFIG is a list
-			dir = strings.TrimSuffix(dir, "/")
-			if e.sub != "" {
-				dir += "/" + e.sub
-			}
-			add(dir, e.file, e.what)
-		}
-	}
-	for _, e := range agentVariables {
-		if dir := strings.TrimSuffix(getenv(e.name), "/"); dir != "" {
-			agent = e.agent
-			add(strings.TrimSuffix(dir+"/"+e.sub, "/"), e.file, e.what)
-		}
-	}
-	return out
+	return append(out, movedCredentials(homes, getenv)...)
 }

@@ -92,6 +92,10 @@ func (r EnvRules) judge(entry string) (DroppedVar, bool) {
 	if reason, rule := envNameRule(upper); rule != "" {
 		return DroppedVar{name, reason, rule}, true
 	}
+	if envPwd(upper, value) {
+		reason, rule := envSecret.say("*_PWD", "*_PWD")
+		return DroppedVar{name, reason, rule}, true
+	}
 	f := envFindSecret(value)
 	if f.rule == "" && strings.HasSuffix(upper, "_PROXY") {
 		f = envFindProxyPassword(value)
@@ -103,6 +107,14 @@ func (r EnvRules) judge(entry string) (DroppedVar, bool) {
 		return DroppedVar{name, f.reason(), f.rule}, true
 	}
 	return DroppedVar{}, false
+}
+
+// envPwd tells a password, SMTP_PWD=x, from a working folder, BUILD_PWD=/x.
+func envPwd(upper, value string) bool {
+	if !strings.HasSuffix(upper, "_PWD") || value == "" {
+		return false
+	}
+	return !strings.ContainsRune("/.~$", rune(value[0])) && !(len(value) > 2 && value[1] == ':' && value[2] == '\\')
 }
 
 // envShownName is the name up to a NUL byte.

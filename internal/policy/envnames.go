@@ -132,16 +132,19 @@ var envEnds = [...]envName{
 	{"_CREDENTIAL", envSecret},
 	{"_CREDENTIALS", envSecret},
 	{"_CREDS", envSecret},
-	{"DB_PWD", envSecret}, // *_PWD would take BUILD_PWD and the like, which are folders
+	{"DB_PWD", envSecret}, // others by their value: BUILD_PWD is a folder
 	{"_DEPLOY_KEY", envSecret},
 	{"_ENCRYPTION_KEY", envSecret},
 	{"_JWT", envSecret},
 	{"_MASTER_KEY", envSecret},
 	{"_PASS", envSecret},
+	{"_PSK", envSecret},
+	{"_PW", envSecret},
 	{"_SESSION_KEY", envSecret},
 	{"_SIGNING_KEY", envSecret},
 	{"_SSH_KEY", envSecret},
 	{"_TOKEN", envSecret},
+	{"TOKEN", envSecret}, // GHTOKEN
 	{"_TOKEN_FILE", envPointer},
 }
 

@@ -65,6 +65,7 @@ type PathRule struct {
 	id   string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is
 	what string  // what the place is
 	by   *Origin // who wrote it; nil is the program itself
+	part bool    // IsPart
 }
 
 // From returns the rule with the place that says it.
@@ -102,6 +103,11 @@ func (r PathRule) Agent() string {
 	}
 	return r.id
 }
+
+// IsPart reports whether the rule hides a place in a folder that variables have
+// moved, and that holds much else: where nothing is there, the folder may well
+// lie in a workspace.
+func (r PathRule) IsPart() bool { return r.part }
 
 // IsPreset reports whether the rule is one of PresetRule's.
 func (r PathRule) IsPreset() bool { return r.kind == kindPreset }

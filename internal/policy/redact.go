@@ -66,7 +66,7 @@ func redactWord(word string) (shown string, named bool) {
 	flag := strings.HasPrefix(name, "-")
 	if assigned || flag {
 		upper := envUpper(strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_"))
-		secret := upper != "" && redactName(upper)
+		secret := upper != "" && (redactName(upper) || assigned && envPwd(upper, value))
 		switch {
 		case secret && assigned && value != "":
 			return name + "=" + Redacted, false

@@ -27,6 +27,7 @@ func TestRedactPairs(t *testing.T) {
 		"echo " + token + " >f":                    "echo *** >f",
 		"curl -H 'Authorization: Bearer abcdefgh'": "***",
 		"TOKENS=3 make":                            "TOKENS=3 make",
+		"SMTP_PWD=abc BUILD_PWD=/w make":           "SMTP_PWD=*** BUILD_PWD=/w make",
 		"ls --password":                            "ls --password",
 		`sh -c 'X_TOKEN='\''a b'\'' c'`:            `sh -c 'X_TOKEN='\''***'\'' c'`,
 		"X_TOKEN='a b' c":                          "X_TOKEN='***' c",

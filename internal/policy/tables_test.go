@@ -126,16 +126,51 @@ func TestCredentials(t *testing.T) {
 func TestCredentialsMovedByEnvironment(t *testing.T) {
 	seen := checkRules(t, Credentials(nil, env(
 		"GNUPGHOME", "/keys/gpg/", "KUBECONFIG", "/k/one:/k/two::relative", "CARGO_HOME", "/c", "AWS_CONFIG_FILE", "relative",
-		"XDG_CONFIG_HOME", "/conf", "NETRC", "/", "HF_HOME", "/hf/../x", "PGPASSFILE", "/a\x00b",
+		"XDG_CONFIG_HOME", "/conf/.//", "XDG_DATA_HOME", "/data", "XDG_CACHE_HOME", "/cache", "NETRC", "/", "HF_HOME", "/hf/../x",
+		"PGPASSFILE", "/a\x00b", "HISTFILE", "/dev/null", "SOPS_AGE_KEY_FILE", "/proc/self/fd/3",
 	)), Hidden)
 	for path, want := range map[string]bool{
 		"/keys/gpg": true, "/k/one": true, "/k/two": true, "/c/credentials": true, "/c/credentials.toml": true,
 		"/conf/bawn": true, "/conf/gh": true, "/conf/git/credentials": true, "/etc/shadow": true,
-		"/": false, "relative": false, "/c": false, "/conf": false, "/hf/../x/token": false, "/x/token": false, "/token": false,
+		"/": false, "relative": false, "/c": false, "/conf": false, "/hf/../x/token": false, "/x/token": true, "/token": false,
+		"/dev/null": false, "/proc/self/fd/3": false,
 	} {
 		if _, ok := seen[path]; ok != want {
 			t.Errorf("%q is hidden: %v, want %v", path, ok, want)
 		}
+	}
+}
+
+// What is hidden below a home's .config, .local/share and .cache is hidden
+// where variables put these, and theirs who have an agent stay that agent's.
+func TestMovedFoldersHideTheSame(t *testing.T) {
+	moved := map[string]string{".config": "/conf", ".local/share": "/data", ".cache": "/cache"}
+	plain := Credentials([]string{"/home/a"}, env())
+	seen := checkRules(t, Credentials([]string{"/home/a"}, env(
+		"XDG_CONFIG_HOME", "/conf", "XDG_DATA_HOME", "/data", "XDG_CACHE_HOME", "/cache")), Hidden)
+	n := 0
+	for _, r := range plain {
+		if _, ok := seen[r.Path]; !ok {
+			t.Errorf("%s is no longer hidden", r.Path)
+		}
+		for home, to := range moved {
+			rest, ok := strings.CutPrefix(r.Path, "/home/a/"+home+"/")
+			if !ok {
+				continue
+			}
+			n++
+			if twin, ok := seen[to+"/"+rest]; !ok || twin.File != r.File || twin.Agent() != r.Agent() || twin.what != r.what {
+				t.Errorf("%s for %s: %+v", to+"/"+rest, r.Path, twin)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d places", n)
+	}
+	// Named as they are anyway: nothing twice.
+	same := Credentials([]string{"/real/a"}, env("HOME", "/home/a", "XDG_CONFIG_HOME", "/home/a/.config/", "XDG_DATA_HOME", "/real/a/.local/share"))
+	if len(same) > len(plain)+1 { // bawn's own settings
+		t.Errorf("%d rules, %d without variables", len(same), len(plain))
 	}
 }
 

@@ -91,7 +91,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 	}
 	exe, err := keep(unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return nil, err
+		return nil, unstartable(err)
 	}
 	out, capture, err := os.Pipe()
 	if err != nil {

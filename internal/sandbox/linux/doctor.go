@@ -59,8 +59,10 @@ func Examine() Report {
 		r.Launcher = Native
 	case bwrap.err == nil && errors.Is(native.err, sandbox.ErrUnavailable):
 		r.Launcher = Bwrap
-	default:
+	case errors.Is(native.err, sandbox.ErrUnavailable):
 		r.Hint = Hint()
+	default:
+		r.Hint = native.fix() + "; or use --tier open (no sandbox)"
 	}
 	add(nativeCheck(native, bwrap), bwrapCheck(bwrap, native))
 	add(kernelCheck(), namespaceCheck(native))
@@ -74,7 +76,7 @@ func Examine() Report {
 func nativeCheck(native, bwrap probed) Check {
 	c := Check{Name: "native launcher", Outcome: OK, Detail: native.detail()}
 	if native.err != nil {
-		c.Outcome, c.Fix = Fail, launcherFix(native.err)
+		c.Outcome, c.Fix = Fail, native.fix()
 		if bwrap.err == nil {
 			c.Outcome = Warn
 		}
@@ -94,7 +96,7 @@ func bwrapCheck(bwrap, native probed) Check {
 	case err != nil:
 		c.Outcome, c.Detail, c.Fix = Fail, err.Error(), "install bubblewrap again: apt install --reinstall bubblewrap"
 	case bwrap.err != nil:
-		c.Outcome, c.Detail, c.Fix = Fail, path+" does not work: "+bwrap.detail(), launcherFix(bwrap.err)
+		c.Outcome, c.Detail, c.Fix = Fail, path+" does not work: "+bwrap.detail(), bwrap.fix()
 	default:
 		c.Detail = path + " " + bwrap.detail()
 	}
@@ -108,16 +110,6 @@ func installedBwrap() bool {
 		}
 	}
 	return false
-}
-
-func launcherFix(err error) string {
-	if os.Getenv("BAWN_SANDBOXED") != "" {
-		return "run the doctor outside of the sandbox: this is inside of one"
-	}
-	if !errors.Is(err, sandbox.ErrUnavailable) {
-		return "report this: the boundary does not hold on this machine"
-	}
-	return fix()
 }
 
 func kernelCheck() Check {
@@ -155,6 +147,8 @@ func namespaceCheck(native probed) Check {
 		c.Outcome, c.Detail, c.Fix = Fail, "unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1"
 	case native.err == nil:
 		c.Detail = "can be made"
+	case noProc():
+		c.Outcome, c.Detail = Info, "not known: no /proc is mounted"
 	case chrooted():
 		c.Outcome, c.Detail, c.Fix = Fail, "the kernel makes none in a chroot", chrootFix
 	default:

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
@@ -17,8 +20,9 @@ import (
 // probed is how a real sandbox by one launcher went. An err that is not
 // ErrUnavailable means that it was made but did not do its work.
 type probed struct {
-	err  error
-	took time.Duration
+	err   error
+	leaks bool // it was made, and does not do what it is for
+	took  time.Duration
 }
 
 func (p probed) detail() string {
@@ -29,7 +33,26 @@ func (p probed) detail() string {
 	case errors.As(p.err, &u):
 		return u.Reason
 	}
-	return p.err.Error()
+	why, _, _ := strings.Cut(p.err.Error(), "; ")
+	return why
+}
+
+// fix is what to do about err: refusals say it themselves.
+func (p probed) fix() string {
+	_, lift, said := strings.Cut(p.err.Error(), "; ")
+	switch {
+	case os.Getenv("BAWN_SANDBOXED") != "":
+		return "run the doctor outside of the sandbox: this is inside of one"
+	case strings.Contains(p.err.Error(), "No space left on device"): // bubblewrap's words
+		return mountMaxFix
+	case errors.Is(p.err, sandbox.ErrUnavailable):
+		return fix()
+	case p.leaks:
+		return "report this: the boundary does not hold on this machine"
+	case said:
+		return lift
+	}
+	return "see to what it says, and report what cannot be explained"
 }
 
 // probeScript looks from inside, allowed and denied in pairs. The exit codes
@@ -53,6 +76,12 @@ var probeFailures = [...]string{
 func probe(l Launcher) (p probed) {
 	start := time.Now()
 	defer func() { p.took = time.Since(start) }()
+	if err := CheckLimits(); err != nil {
+		return probed{err: err}
+	}
+	if noProc() { // nor could the folder be removed again
+		return probed{err: unstartable(unix.ENOENT)}
+	}
 	root, err := os.MkdirTemp("", "bawn-doctor-")
 	if err == nil {
 		defer func() {
@@ -63,7 +92,7 @@ func probe(l Launcher) (p probed) {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	if err != nil {
-		return probed{err: fmt.Errorf("make a folder to try it in: %w", err)}
+		return probed{err: fmt.Errorf("make a folder to try it in: %w; let TMPDIR name one that can be written", err)}
 	}
 	ws, home := root+"/ws", root+"/home"
 	for _, f := range []struct{ path, text string }{
@@ -75,7 +104,7 @@ func probe(l Launcher) (p probed) {
 			err = os.WriteFile(f.path, []byte(f.text), 0o600)
 		}
 		if err != nil {
-			return probed{err: err}
+			return probed{err: fmt.Errorf("%w; let TMPDIR name a folder with room", err)}
 		}
 	}
 	code, err := runProbe(l, ws, []string{"HOME=" + home, "PATH=/usr/bin:/bin", "LC_ALL=C"},
@@ -84,16 +113,16 @@ func probe(l Launcher) (p probed) {
 		return probed{err: err}
 	}
 	if code > 0 && code < len(probeFailures) {
-		return probed{err: errors.New(probeFailures[code])}
+		return probed{err: errors.New(probeFailures[code]), leaks: true}
 	}
 	if code != 0 {
-		return probed{err: fmt.Errorf("the command ended with %d", code)}
+		return probed{err: fmt.Errorf("the command ended with %d", code), leaks: true}
 	}
 	if b, err := os.ReadFile(ws + "/in"); err != nil || string(b) != "in\n" {
-		return probed{err: errors.New("a write in the workspace does not arrive")}
+		return probed{err: errors.New("a write in the workspace does not arrive"), leaks: true}
 	}
 	if _, err := os.Lstat(home + "/new"); err == nil {
-		return probed{err: errors.New(probeFailures[3])}
+		return probed{err: errors.New(probeFailures[3]), leaks: true}
 	}
 	return probed{}
 }

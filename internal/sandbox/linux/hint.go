@@ -126,6 +126,29 @@ func chrooted() bool {
 	return true
 }
 
+// noProc reports whether no /proc is mounted, from which bawn starts itself.
+func noProc() bool {
+	_, self := os.Stat(machineRoot + "/proc/self")
+	_, sys := os.Stat(machineRoot + "/proc/sys")
+	return self != nil && sys != nil
+}
+
+const (
+	mountProc   = "mount -t proc proc /proc"
+	mountMaxFix = "a sandbox needs more mounts than the machine allows: " + stage.RaiseMounts
+)
+
+// noneOf is a kind of namespaces of which the machine's settings allow none,
+// beside those of users; "" if there is no such kind.
+func noneOf() string {
+	for _, kind := range [...]string{"mnt", "pid", "net", "ipc", "uts", "cgroup"} {
+		if procFile("user/max_"+kind+"_namespaces") == "0" {
+			return kind
+		}
+	}
+	return ""
+}
+
 const chrootFix = "this is a chroot, in which the kernel makes no user namespace: enter the folder by a container instead (systemd-nspawn -D, podman run --rootfs), or run bawn outside of it"
 
 const wsl1Fix = "WSL version 1 has no namespaces: change to version 2, in Windows, with wsl --set-version DISTRIBUTION 2"
@@ -136,12 +159,16 @@ func fix() string {
 	switch {
 	case os.Getenv("BAWN_SANDBOXED") != "":
 		return "this is a bawn sandbox already, in which none can be made: look from outside of it"
+	case noProc():
+		return "no /proc is mounted here: " + mountProc
 	case wsl() == 1:
 		return wsl1Fix
 	case procFile("user/max_user_namespaces") == "0":
 		return "user namespaces are switched off: sudo sysctl user.max_user_namespaces=15000"
 	case procFile("kernel/unprivileged_userns_clone") == "0" && os.Getuid() != 0:
 		return "user namespaces are switched off: sudo sysctl kernel.unprivileged_userns_clone=1"
+	case noneOf() != "":
+		return noneOf() + " namespaces are switched off: sudo sysctl user.max_" + noneOf() + "_namespaces=15000"
 	case chrooted():
 		return chrootFix
 	case container != "":

@@ -57,6 +57,8 @@ func TestB125_FixOfEachMachine(t *testing.T) {
 		{"WSL 1", map[string]string{kernelDir + "osrelease": "4.4.0-19041-Microsoft\n"}, []string{"WSL version 1", "wsl --set-version DISTRIBUTION 2"}},
 		{"WSL 2 without", map[string]string{kernelDir + "osrelease": "5.15.153.1-microsoft-standard-WSL2\n", "proc/sys/user/max_user_namespaces": "0\n"}, []string{"sysctl user.max_user_namespaces=15000"}},
 		{"limit", map[string]string{"proc/sys/user/max_user_namespaces": "0\n"}, []string{"switched off", "sudo sysctl user.max_user_namespaces=15000"}},
+		{"no network namespaces", map[string]string{"proc/sys/user/max_net_namespaces": "0\n", "proc/sys/user/max_mnt_namespaces": "9\n"}, []string{"net namespaces are switched off: sudo sysctl user.max_net_namespaces=15000"}},
+		{"no /proc", map[string]string{"etc/hostname": "x"}, []string{"no /proc is mounted here: mount -t proc proc /proc"}},
 		{"Ubuntu", map[string]string{appArmor: "1\n", "proc/self/mountinfo": ownMounts, "proc/self/status": seccompOff, "proc/self/attr/current": "unconfined\n"},
 			[]string{"AppArmor restricts", "profile bawn " + exe + " flags=(unconfined) {\\n  userns,\\n}", "apparmor_parser -r /etc/apparmor.d/bawn,", "sysctl kernel.apparmor_restrict_unprivileged_userns=0"}},
 		{"Ubuntu, the package's profile for another path", map[string]string{appArmor: "1\n", "etc/apparmor.d/bawn": "x"}, []string{"profile bawn-local " + exe, "/etc/apparmor.d/bawn-local"}},
@@ -147,10 +149,14 @@ func TestDoctorRows(t *testing.T) {
 	if r := namespaceCheck(failed); r.Outcome != Fail || r.Fix != "use a kernel with CONFIG_USER_NS" {
 		t.Errorf("%+v", r)
 	}
+	emulated(t, map[string]string{"etc/hostname": "x"})
+	if r := namespaceCheck(failed); r.Outcome != Info || r.Fix != "" {
+		t.Errorf("%+v", r)
+	}
 	if wslCheck() != nil || appArmorCheck(failed) != nil {
 		t.Error("rows of other machines")
 	}
-	if c := nativeCheck(probed{err: errors.New("a write outside the workspace passes")}, probed{}); c.Fix != "report this: the boundary does not hold on this machine" {
+	if c := nativeCheck(probed{err: errors.New("a write outside the workspace passes"), leaks: true}, probed{}); c.Fix != "report this: the boundary does not hold on this machine" {
 		t.Errorf("%+v", c)
 	}
 }

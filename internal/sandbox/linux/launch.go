@@ -231,10 +231,14 @@ func (c child) fork() (*process, error) {
 		if err == unix.EAGAIN {
 			return nil, noProcess()
 		}
+		if err == unix.ENOSPC {
+			err = errors.New("there are as many as user.max_*_namespaces allow, or they lie too deep in each other")
+			return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
+		}
 		if stage.NoNamespaces(err) {
 			return nil, &sandbox.Unavailable{Mechanism: string(c.mechanism), Reason: "cannot make namespaces: " + err.Error()}
 		}
-		return nil, fmt.Errorf("start %s: %w", c.mechanism, err)
+		return nil, unstartable(fmt.Errorf("start %s: %w", c.mechanism, err))
 	}
 	return &process{pid: pid, control: pair[0], spec: spec, ended: make(chan struct{})}, nil
 }

@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -45,6 +46,14 @@ func CheckLimits() error {
 		return &policy.RefusedError{What: "the limit on " + l.what, Why: why, Lift: "raise it before: " + l.lift}
 	}
 	return nil
+}
+
+// unstartable is why this program cannot be started anew, where that is known.
+func unstartable(err error) error {
+	if errors.Is(err, unix.ENOENT) && noProc() {
+		return &policy.RefusedError{What: "/proc", Why: "it is not mounted, and bawn starts itself from it", Lift: "mount it before: " + mountProc}
+	}
+	return err
 }
 
 // noProcess is the refusal where no process can be started although the limit

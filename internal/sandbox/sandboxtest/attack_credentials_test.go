@@ -257,3 +257,65 @@ func TestF4_TwoHomes(t *testing.T) {
 		}
 	})
 }
+
+// Where variables put .config, .local/share and .cache, their credentials are
+// hidden like those of the home's own, also those that the host makes later in
+// a folder of the home.
+func TestF4_MovedFolders(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		for _, m := range sandboxed {
+			t.Run(m.name, func(t *testing.T) {
+				b := New(t, l)
+				b.Flags = m.flags
+				conf, data, cache := b.Home+"/conf", filepath.Dir(b.Home)+"/data", b.Home+"/cache"
+				b.Env = []string{"XDG_CONFIG_HOME=" + conf + "//", "XDG_DATA_HOME=" + data, "XDG_CACHE_HOME=" + cache}
+				secrets := []string{conf + "/rclone/rclone.conf", conf + "/chromium/Cookies", data + "/gopass/x", cache + "/huggingface/token"}
+				for _, f := range secrets {
+					Write(t, f, "SECRET")
+				}
+				Write(t, conf+"/nvim/init.lua", "TWIN")
+				Write(t, data+"/nvim/x", "TWIN")
+				p := probeIn(t, b)
+				for _, f := range secrets {
+					p.want("EACCES", "read", f)
+					p.want("EACCES", "write", f)
+					p.want(denied, "rename", filepath.Dir(f), filepath.Dir(f)+"2")
+				}
+				p.want("ENOENT", "stat", conf+"/gh")
+				p.flush()
+				Write(t, conf+"/gh/hosts.yml", "SECRET")
+				p.want("ENOENT|EACCES", "read", conf+"/gh/hosts.yml")
+				p.want("ok", "read", conf+"/nvim/init.lua")
+				p.want("ok", "read", data+"/nvim/x")
+				p.end()
+			})
+		}
+	})
+}
+
+// A tool's folder that a variable puts into the workspace is no reason to refuse
+// it, until a credential lies there.
+func TestF6_ToolFoldersInTheWorkspace(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		in := func(name string) string { return b.Workspace + "/." + name }
+		b.Env = []string{"CARGO_HOME=" + in("cargo"), "GRADLE_USER_HOME=" + in("gradle"), "HF_HOME=" + in("hf"), "XDG_CACHE_HOME=" + in("cache")}
+		for range 2 { // also with what the first run has made
+			b.Run(t, "sh", "-c", "mkdir -p .cargo .gradle .hf .cache/go && echo x >.cargo/config.toml && echo x >.gradle/init.gradle").OK(t)
+		}
+		Write(t, in("cargo")+"/credentials.toml", "SECRET")
+		if r := b.Run(t, "true"); r.Code != 125 || !strings.Contains(r.Stderr, "it contains "+in("cargo")+"/credentials.toml") {
+			t.Errorf("with a credential: %d %q", r.Code, r.Stderr)
+		}
+	})
+}
+
+// A history that is thrown away hides no device.
+func TestF4_HistoryIsNoDevice(t *testing.T) {
+	b := New(t, "native")
+	b.Env = []string{"HISTFILE=/dev/null"}
+	b.Run(t, "sh", "-c", "echo x >/dev/null").OK(t)
+	if r := b.Bawn(t, "check", "write", "/dev/null"); r.Code != 0 {
+		t.Errorf("check: %d %q", r.Code, r.Stdout)
+	}
+}

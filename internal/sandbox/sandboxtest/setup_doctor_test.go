@@ -104,6 +104,41 @@ func TestB125_DoctorNamesTheFix(t *testing.T) {
 	}
 }
 
+// What is wrong with the machine, and not with the boundary, is told as it is.
+func TestB125_DoctorTellsTheCause(t *testing.T) {
+	shell := func(text string, around ...string) setupMachine {
+		return setupMachine{name: text, prefix: append(around, "sh", "-c", text+` && exec "$@"`, "sh")}
+	}
+	for _, c := range []struct {
+		m           setupMachine
+		detail, fix string
+	}{
+		{shell("ulimit -n 40"), "the limit on open files: it is 40", "raise it before: ulimit -n 64"},
+		{shell("ulimit -f 0"), "the limit on the size of files: it is 0", "raise it before: ulimit -f 128"},
+		{shell("mount -t tmpfs none /proc", "unshare", "-Urm"), "it is not mounted", "mount -t proc proc /proc"},
+		{shell("echo 0 >/proc/sys/user/max_net_namespaces", "unshare", "-Ur"), "cannot make namespaces", "sudo sysctl user.max_net_namespaces=15000"},
+	} {
+		b := New(t, "auto")
+		r, code := setupDoctor(t, c.m, b)
+		for _, row := range []string{"native launcher", "bwrap launcher"} {
+			result, detail, fix := r.row(t, row)
+			if code != 1 || result != "fail" || row[0] == 'n' && !strings.Contains(detail, c.detail) || !strings.Contains(fix, c.fix) || !strings.Contains(r.Hint, c.fix) {
+				t.Errorf("%s: exit %d, %s: %s, %q, fix %q, hint %q", c.m.name, code, row, result, detail, fix, r.Hint)
+			}
+		}
+		for _, check := range r.Checks {
+			if strings.Contains(check.Fix, "CONFIG_USER_NS") || strings.Contains(check.Fix, "report this") {
+				t.Errorf("%s: %+v", c.m.name, check)
+			}
+		}
+		for _, l := range []string{"native", "bwrap", "auto"} {
+			if run := c.m.bawn(t, b, "run", "--launcher", l, "--", "true"); run.Code != 125 || !strings.Contains(run.Stderr, c.fix) {
+				t.Errorf("%s: %s: %d %q", c.m.name, l, run.Code, run.Stderr)
+			}
+		}
+	}
+}
+
 // A kernel without the flag that the name guard needs: everything works, and the
 // doctor says what does not.
 func TestF2_DoctorOnOldKernel(t *testing.T) {

@@ -48,6 +48,9 @@ const (
 	attrRO   = unix.MOUNT_ATTR_RDONLY | attrBase
 )
 
+// RaiseMounts lets a mount namespace hold the kernel's own number of mounts.
+const RaiseMounts = "sudo sysctl fs.mount-max=100000"
+
 // stepError names the step that failed, so that the message says what could
 // not be protected.
 func stepError(m sandbox.Mount, err error) error {
@@ -59,6 +62,9 @@ func stepError(m sandbox.Mount, err error) error {
 	}
 	if int(m.Op) >= len(what) {
 		return fmt.Errorf("unknown step %d for %q", m.Op, m.Target)
+	}
+	if err == unix.ENOSPC && m.Op != sandbox.OpDir && m.Op != sandbox.OpFile && m.Op != sandbox.OpSymlink && m.Op != sandbox.OpStaged && m.Op != sandbox.OpLayer {
+		err = errors.New("a sandbox needs more mounts than the machine allows; raise that: " + RaiseMounts)
 	}
 	return fmt.Errorf("%s %q: %w", what[m.Op], m.Target, err)
 }

@@ -117,6 +117,9 @@ func (f *runFlags) learned(args []string, res session.Result) error {
 	case f.learn.print:
 		_, err := fmt.Fprint(f.learn.out, r.diff(r.after))
 		r.tellLeft()
+		if len(r.proposals) > 0 {
+			r.mark()
+		}
 		return err
 	}
 	return r.propose()

@@ -40,11 +40,16 @@ func (r *lesson) diff(after []byte) string {
 	return lineDiff(r.change.Path, string(r.change.Before), string(after))
 }
 
-// show prints the change, and what a person should know of it.
+// show prints the change, and marks it.
 func (r *lesson) show(after []byte) {
 	for line := range strings.Lines(r.diff(after)) {
 		fmt.Fprintln(os.Stderr, printable(strings.TrimSuffix(line, "\n")))
 	}
+	r.mark()
+}
+
+// mark tells what a person should know of the change.
+func (r *lesson) mark() {
 	for _, p := range r.proposals {
 		if p.Careful != "" {
 			warn("learn: careful with %q: %s", p.Value, p.Careful)

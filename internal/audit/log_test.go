@@ -2,12 +2,14 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +153,33 @@ func TestVerifyShows(t *testing.T) {
 			must(t, openLog(t, state).Append(sample))
 			problems(t, state, tt.onward)
 		})
+	}
+}
+
+// Any byte of the log or its head that is another one shows, or is missing.
+func TestVerifyShowsEachByte(t *testing.T) {
+	state := t.TempDir()
+	l := openLog(t, state)
+	l.limit = 1000
+	for range 4 {
+		must(t, l.Append(sample))
+	}
+	for _, n := range []string{name(1), name(2), headName} {
+		path := filepath.Join(state, Folder, n)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		for i := range data {
+			flipped, without := bytes.Clone(data), slices.Delete(bytes.Clone(data), i, i+1)
+			flipped[i] ^= 1
+			for _, text := range [][]byte{flipped, without, data[:i]} {
+				must(t, os.WriteFile(path, text, 0o600))
+				if v, err := Verify(state, ""); err == nil && len(v.Problems) == 0 {
+					t.Errorf("%s, byte %d: nothing is found in %q", n, i, text[max(0, i-20):min(len(text), i+20)])
+				}
+			}
+		}
+		must(t, os.WriteFile(path, data, 0o600))
+		verified(t, state)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"bawn/internal/config/disk"
 )
@@ -32,7 +33,7 @@ func (f Filter) needles() (out [][]byte) {
 	add := func(before, s, after string) {
 		if s != "" {
 			n := []byte(before)
-			for _, c := range strings.ToValidUTF8(s, "\ufffd") {
+			for _, c := range s {
 				n = appendRune(n, c)
 			}
 			out = append(out, append(n, after...))
@@ -40,8 +41,8 @@ func (f Filter) needles() (out [][]byte) {
 	}
 	add(`"run":"`, f.Run, "")
 	add(`"verdict":"`, f.Verdict, `"`)
-	add("", strings.ToLower(f.Host), "")
-	add("", f.Path, "")
+	add("", bare(strings.ToLower(f.Host)), "")
+	add("", strings.TrimSuffix(f.Path, "/"), "")
 	add("", f.Command, "")
 	slices.SortFunc(out, func(a, b []byte) int { return len(b) - len(a) })
 	return out
@@ -52,20 +53,41 @@ func (f Filter) Match(r *Record) bool {
 	return strings.HasPrefix(r.Run, f.Run) &&
 		(f.Verdict == "" || r.Verdict == f.Verdict) &&
 		(f.Host == "" || hostMatches(r, strings.ToLower(f.Host))) &&
-		(f.Path == "" || pathMatches(r, f.Path)) &&
-		(f.Command == "" || strings.Contains(r.Command, f.Command) || r.Action == Run && strings.Contains(r.Target, f.Command)) &&
+		(f.Path == "" || pathMatches(r, valid(f.Path))) &&
+		(f.Command == "" || strings.Contains(r.Command, valid(f.Command)) || r.Action == Run && strings.Contains(r.Target, valid(f.Command))) &&
 		!r.Time.Before(f.Since) && !(f.NoProcesses && r.Kind == Process)
+}
+
+// valid is a text as a record has it: a byte that is none of UTF-8 is U+FFFD.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 func hostMatches(r *Record, want string) bool {
 	if r.Action != Connect && r.Action != Resolve {
 		return false
 	}
-	host := r.Target
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && r.Action == Connect && !strings.ContainsRune(want, ':') {
-		host = host[:i]
+	is := func(host string) bool { return host == want || strings.HasSuffix(host, "."+want) }
+	if is(r.Target) {
+		return true
 	}
-	return host == want || strings.HasSuffix(host, "."+want)
+	i := strings.LastIndexByte(r.Target, ':')
+	if i < 0 || r.Action != Connect {
+		return false
+	}
+	want = bare(want)
+	return is(bare(r.Target[:i]))
+}
+
+// bare is an IPv6 address without its brackets.
+func bare(host string) string {
+	if s, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(s, "]") {
+		return s[:len(s)-1]
+	}
+	return host
 }
 
 func pathMatches(r *Record, want string) bool {

@@ -26,6 +26,7 @@ func TestScanFilters(t *testing.T) {
 		{Kind: Decided, Run: "bbbb", Verdict: "deny", Action: Connect, Target: "[2001:db8::1]:80", Command: "git"},
 		{Kind: Decided, Run: "bbbb", Verdict: "deny", Action: Run, Target: "git push"},
 		{Kind: Ended, Run: "bbbb", Code: 1},
+		{Kind: Decided, Run: "cccc", Verdict: "allow", Action: Write, Target: "/bad\xff\xfe", Command: "t\xff\xfe"},
 	} {
 		r.Time = start.Add(time.Duration(i) * time.Second)
 		must(t, l.Append(r))
@@ -34,18 +35,24 @@ func TestScanFilters(t *testing.T) {
 		f    Filter
 		want []uint64
 	}{
-		{Filter{}, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{Filter{}, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
 		{Filter{Run: "aa"}, []uint64{2, 3, 4}},
 		{Filter{Verdict: "deny"}, []uint64{3, 5, 6, 7, 8}},
 		{Filter{Host: "EVIL.test"}, []uint64{3}},
 		{Filter{Host: "evil.test:443"}, []uint64{3}},
-		{Filter{Host: "[2001:db8::1]"}, nil},
+		{Filter{Host: "[2001:db8::1]"}, []uint64{7}},
+		{Filter{Host: "2001:DB8::1"}, []uint64{7}},
+		{Filter{Host: "2001:db8::"}, nil},
+		{Filter{Host: "[2001:db8::1]:81"}, nil},
 		{Filter{Host: "[2001:db8::1]:80"}, []uint64{7}},
 		{Filter{Path: "/home/me/.git"}, []uint64{5}},
 		{Filter{Path: "/home/me/"}, []uint64{5, 6}},
+		{Filter{Path: "/home/me/.gitx/"}, []uint64{6}},
 		{Filter{Command: `"a b"`}, []uint64{2}},
+		{Filter{Path: "/bad\xff\xfe"}, []uint64{10}},
+		{Filter{Command: "t\xff\xfe"}, []uint64{10}},
 		{Filter{Command: "git"}, []uint64{5, 6, 7, 8}},
-		{Filter{Since: start.Add(6 * time.Second)}, []uint64{8, 9}},
+		{Filter{Since: start.Add(6 * time.Second)}, []uint64{8, 9, 10}},
 		{Filter{Since: start.Add(5500 * time.Millisecond), Verdict: "deny"}, []uint64{8}},
 	} {
 		var got []uint64
@@ -54,7 +61,7 @@ func TestScanFilters(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", tt.f, got, tt.want)
 		}
 	}
-	for n, want := range map[int][]uint64{0: {1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {9}, 2: {8, 9}, 4: {6, 7, 8, 9}, 9: {1, 2, 3, 4, 5, 6, 7, 8, 9}, 20: {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+	for n, want := range map[int][]uint64{0: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 1: {10}, 2: {9, 10}, 4: {7, 8, 9, 10}, 10: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 20: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}} {
 		last, err := Last(state, Filter{}, n)
 		must(t, err)
 		var got []uint64
@@ -75,7 +82,7 @@ func TestScanFilters(t *testing.T) {
 
 // The cheap test leaves out nothing that Match wants.
 func TestScanLeavesNothingOut(t *testing.T) {
-	text := rapid.StringMatching(`[ab/.:"\\é\x01]{0,5}`)
+	text := rapid.StringMatching(`[ab/.:"\\é\x01\[\]]{0,5}`)
 	rapid.Check(t, func(t *rapid.T) {
 		r := Record{Seq: 7, Time: time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "time")), 0), Kind: Decided, Run: text.Draw(t, "run"),
 			Verdict: rapid.SampledFrom([]string{"allow", "deny"}).Draw(t, "verdict"), Action: rapid.SampledFrom([]string{Run, Connect, Write}).Draw(t, "action"),

@@ -121,7 +121,7 @@ func (v *verifier) all(files []int) error {
 		if i > 0 && n != v.at.file+1 {
 			v.problem(n, 0, "the files before it, from %d on, are missing", v.at.file+1)
 		}
-		v.at.file = n
+		v.at.file, v.at.size = n, 0
 		if err := v.file(n, i == 0, i == len(files)-1); err != nil {
 			return err
 		}
@@ -135,6 +135,8 @@ func (v *verifier) all(files []int) error {
 			what = fmt.Sprintf("%d records are missing at the end", head.seq-v.at.seq)
 		}
 		v.problem(v.at.file, 0, "%s (head: record %d, sha256 %x)", what, head.seq, head.hash)
+	} else if end := v.end(head); err == nil && len(v.Problems) == 0 && (head.file != end.file || head.size != end.size) {
+		v.problem(0, 0, "the head says that record %d ends in file %d after %d bytes, and it ends in file %d after %d", head.seq, head.file, head.size, end.file, end.size)
 	}
 	v.Files, v.Seq, v.Head = len(files), v.at.seq, hex.EncodeToString(v.at.hash[:])
 	return nil
@@ -144,6 +146,14 @@ func (v *verifier) all(files []int) error {
 // writer was killed between the two. passed is the tip before the last line.
 func (v *verifier) trails(head tip) bool {
 	return head.seq+1 == v.at.seq && head.hash == v.passed.hash
+}
+
+// end is where the record of the head ends.
+func (v *verifier) end(head tip) tip {
+	if head.seq < v.at.seq {
+		return v.passed
+	}
+	return v.at
 }
 
 func (v *verifier) unborn(file int) bool { return (&Log{dir: v.dir}).unborn(file) }
@@ -169,8 +179,8 @@ func (v *verifier) file(n int, first, last bool) error {
 			return nil
 		case err == bufio.ErrBufferFull:
 			v.problem(n, line, "the line is longer than any record")
-			for err == bufio.ErrBufferFull {
-				_, err = r.ReadSlice('\n')
+			for v.at.size += int64(len(text)); err == bufio.ErrBufferFull; v.at.size += int64(len(text)) {
+				text, err = r.ReadSlice('\n')
 			}
 			continue
 		case err != nil:
@@ -189,6 +199,7 @@ func (v *verifier) line(n, line int, text []byte, begin bool) {
 	if err != nil {
 		v.problem(n, line, "%v", err)
 		v.passed, v.at.hash = v.at, hash
+		v.at.size += int64(len(text))
 		return
 	}
 	switch want := hex.EncodeToString(v.at.hash[:]); {
@@ -211,6 +222,7 @@ func (v *verifier) line(n, line int, text []byte, begin bool) {
 		v.problem(n, line, "a file does not begin with this")
 	}
 	v.passed, v.at.seq, v.at.hash = v.at, r.Seq, hash
+	v.at.size += int64(len(text))
 	v.Records++
 	if v.First.IsZero() {
 		v.First = r.Time

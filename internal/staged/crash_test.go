@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,35 @@ func shell(t *testing.T, dir, text string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// What cannot be noted is not done, and is no conflict: nobody would find the
+// temporary file of a keep that is killed.
+func TestKeepThatCannotBeNoted(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	b.Sh(t, "echo new >one; echo new >two").OK(t)
+	was := tree(t, b.Workspace)
+	state := filepath.Join(b.State, "bawn", "staged")
+	runs, err := filepath.Glob(state + "/????????????????")
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	journal := filepath.Join(runs[0], "journal")
+	if err := os.Mkdir(journal, 0o700); err != nil { // which nobody can write, root neither
+		t.Fatal(err)
+	}
+	res := keep(t, b)
+	if res.Code != 125 || !strings.Contains(res.Stderr, "it cannot be noted") || strings.Contains(res.Stderr, "--force") {
+		t.Errorf("%d %q", res.Code, res.Stderr)
+	}
+	if now := tree(t, b.Workspace); !slices.Equal(now, was) {
+		t.Errorf("%q became %q", was, now)
+	}
+	if err := os.Remove(journal); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, b).OK(t)
 }
 
 // A keep that is killed at any of its steps leaves each name as it was or as

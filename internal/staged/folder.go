@@ -31,7 +31,7 @@ func (k *keeper) folder(c *Change, dir int, name string, now *unix.Stat_t) error
 	}
 	if now != nil {
 		if err := unix.Unlinkat(dir, name, 0); err != nil {
-			return err
+			return k.failed(c, err)
 		}
 		failpoint("replaced")
 	}
@@ -57,7 +57,7 @@ func (k *keeper) folderMode(c *Change) error {
 	}
 	dir, err := k.enter(place{c.Root, parent})
 	if err != nil {
-		return k.failed(c, err)
+		return k.noFolder(c, err)
 	}
 	if _, ok := k.ask(c, Ask{Op: SetMode, Dir: dir, Name: name, Stat: c.up, Old: c.ws}); !ok {
 		return nil

@@ -47,6 +47,7 @@ func seenOf(st *unix.Stat_t) seen {
 type journal struct {
 	path     string
 	f        *os.File
+	whole    int64 // length of its whole lines when it was read
 	approved map[place]seen
 	modes    map[place]uint32
 	at       map[place]bool
@@ -69,6 +70,7 @@ func openJournal(dir string) (*journal, error) {
 		if err != nil {
 			return j, nil // a torn last line was never acted on
 		}
+		j.whole += int64(len(line))
 		j.read(line)
 	}
 }
@@ -108,16 +110,33 @@ func (j *journal) read(line string) {
 	}
 }
 
+// journalError is that something cannot be noted: nothing more may be done.
+type journalError struct{ err error }
+
+func (e *journalError) Error() string { return "it cannot be noted: " + e.err.Error() }
+func (e *journalError) Unwrap() error { return e.err }
+
+// write adds lines. What a full disk tore before is cut off first: with the
+// next line behind it, it would say something else.
 func (j *journal) write(format string, a ...any) error {
 	if j.f == nil {
 		f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return err
+			return &journalError{err}
+		}
+		if err := f.Truncate(j.whole); err != nil {
+			f.Close()
+			return &journalError{err}
 		}
 		j.f = f
 	}
-	_, err := fmt.Fprintf(j.f, format, a...)
-	return err
+	n, err := fmt.Fprintf(j.f, format, a...)
+	if err != nil {
+		j.close()
+		return &journalError{err}
+	}
+	j.whole += int64(n)
+	return nil
 }
 
 // approve notes what was approved, on the disk before anything is done.
@@ -143,8 +162,11 @@ func (j *journal) mode(p place, mode uint32) error {
 	if _, ok := j.modes[p]; ok {
 		return nil
 	}
-	j.modes[p] = mode
-	return j.write("mode %d %q %d\n", p.root, p.rel, mode)
+	err := j.write("mode %d %q %d\n", p.root, p.rel, mode)
+	if err == nil {
+		j.modes[p] = mode
+	}
+	return err
 }
 
 // enter notes that a temporary file may be in a folder from now on.
@@ -152,8 +174,11 @@ func (j *journal) enter(p place) error {
 	if j.at[p] {
 		return nil
 	}
-	j.at[p] = true
-	return j.write("at %d %q\n", p.root, p.rel)
+	err := j.write("at %d %q\n", p.root, p.rel)
+	if err == nil {
+		j.at[p] = true
+	}
+	return err
 }
 
 // keep notes what a keep has brought into the workspace, by its change time,
@@ -185,6 +210,7 @@ func (j *journal) compact() error {
 	if err := os.WriteFile(tmp, []byte(b.String()), 0o600); err != nil {
 		return err
 	}
+	j.whole = int64(b.Len())
 	return os.Rename(tmp, j.path)
 }
 

@@ -305,12 +305,11 @@ func (k *keeper) keep(c *Change) error {
 	parent, name := split(c.Path)
 	dir, err := k.enter(place{c.Root, parent})
 	if err != nil {
-		k.refuse(c, Refusal{Why: "its folder was moved or replaced since the run began: " + err.Error(), Conflict: true})
-		return nil
+		return k.noFolder(c, err)
 	}
 	now, err := lstatAt(dir, name)
 	if err != nil && err != unix.ENOENT {
-		return err
+		return k.failed(c, err)
 	}
 	if !sameObject(now, c.ws) && !k.forced(c) {
 		k.refuse(c, Refusal{Why: "changed while it was kept", Conflict: true})
@@ -357,8 +356,23 @@ func (k *keeper) enter(p place) (int, error) {
 			k.loose = append(k.loose, folderMode{place: p, mode: st.Mode & 0o7777})
 		}
 	}
+	if err := k.j.enter(p); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
 	k.dir, k.dirFD = p, fd
-	return fd, k.j.enter(p)
+	return fd, nil
+}
+
+// noFolder notes that the folder of a change cannot be worked in.
+func (k *keeper) noFolder(c *Change, err error) error {
+	moved := (*movedError)(nil)
+	switch {
+	case errors.As(err, &moved), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
+		k.refuse(c, Refusal{Why: "its folder was moved or replaced since the run began: " + err.Error(), Conflict: true})
+		return nil
+	}
+	return k.failed(c, err)
 }
 
 // isAt reports an error if the folder fd is not the one at p any more: a
@@ -366,7 +380,7 @@ func (k *keeper) enter(p place) (int, error) {
 func (k *keeper) isAt(fd int, p place) error {
 	at, err := os.Readlink(fdPath(fd))
 	if err == nil && at != k.r.PathOf(p.root, p.rel) {
-		err = fmt.Errorf("it is at %q now", at)
+		err = &movedError{fmt.Sprintf("it is at %q now", at)}
 	}
 	return err
 }
@@ -410,10 +424,12 @@ func (k *keeper) watch(c *Change, answer Answer) {
 
 func (k *keeper) kept(c *Change) { k.out.Kept = append(k.out.Kept, *c) }
 
-// failed notes what the file system refuses for one name; a full disk ends all.
+// failed notes what the file system refuses for one name; a full disk ends all,
+// and so does what cannot be noted.
 func (k *keeper) failed(c *Change, err error) error {
+	unnoted := (*journalError)(nil)
 	switch {
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EIO), errors.Is(err, unix.EROFS):
+	case errors.As(err, &unnoted), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EIO), errors.Is(err, unix.EROFS):
 		return err
 	}
 	k.refuse(c, Refusal{Why: err.Error()})

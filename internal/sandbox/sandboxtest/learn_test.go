@@ -209,6 +209,13 @@ func TestLearn_AddressInTheText(t *testing.T) {
 	if l := b.learn(t, text); l.Code == 125 || !slices.Equal(l.values(), []string{"10.9.8.7:81"}) || l.Proposals[0].Careful == "" {
 		t.Errorf("%+v", l)
 	}
+	// A patch has no marks, so standard error says them; with nothing proposed it has none.
+	if r := b.Bawn(t, "learn", "--print", "-c", text); !strings.Contains(r.Stderr, `careful with "10.9.8.7:81"`) || strings.Contains(r.Stdout, "careful") {
+		t.Errorf("%+v", r)
+	}
+	if r := b.Bawn(t, "learn", "--print", "-c", "false"); r.Stdout != "" || strings.Contains(r.Stderr, "careful") || strings.Contains(r.Stderr, "with it") {
+		t.Errorf("%+v", r)
+	}
 	if r := b.Bawn(t, "run", "--no-prompt", "-c", text); r.Code != 125 || !strings.Contains(r.Stderr, "not run") {
 		t.Errorf("%+v", r)
 	}

@@ -94,7 +94,7 @@ func (l *layers) make(mounts []sandbox.Mount) (err error) {
 		}
 		l.n++
 	}
-	return nil
+	return awaitClocks(mounts)
 }
 
 // hand sends a mount of each.

@@ -100,7 +100,7 @@ func build(mounts []sandbox.Mount, kept kept, visible func() error) (notes []byt
 		return nil, err
 	}
 	b.release()
-	return layerNotes(b.plain), nil
+	return layerNotes(b.plain), awaitClocks(mounts)
 }
 
 // unavailable marks errors by which the system forbids the mechanism.

@@ -28,15 +28,7 @@ func stagedTree(m sandbox.Mount) (tree, lock int, err error) {
 		return -1, -1, err
 	}
 	defer closeFD(store)
-	tree, lock, err = overlay(lower, store, base(m.Source), func(upper int) error { return likeRoot(lower, upper) })
-	if err != nil {
-		return -1, -1, err
-	}
-	if err := awaitClock(m.Data); err != nil {
-		closeAll([]int{tree, lock})
-		return -1, -1, err
-	}
-	return tree, lock, nil
+	return overlay(lower, store, base(m.Source), func(upper int) error { return likeRoot(lower, upper) })
 }
 
 // likeRoot gives the layer's root, which is what the command sees, the mode and
@@ -63,6 +55,19 @@ func likeRoot(lower, upper int) error {
 // maxClock bounds how far the clock of file systems may be behind: a tick, at
 // most 10 ms.
 const maxClock = 100 * time.Millisecond
+
+// awaitClocks comes last, when the clock has most likely passed the start.
+func awaitClocks(mounts []sandbox.Mount) error {
+	for _, m := range mounts {
+		if m.Op != sandbox.OpStaged || m.Kept {
+			continue
+		}
+		if err := awaitClock(m.Data); err != nil {
+			return stepError(m, err)
+		}
+	}
+	return nil
+}
 
 // awaitClock waits until whatever is changed from now on shows that it was
 // changed after since: file systems take their times from a clock that moves

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -320,6 +321,33 @@ func TestA97_RaceOnThePath(t *testing.T) {
 		t.Logf("guarded %v: through %d, allowed %d, denied %d", guarded, through, ok, denied)
 		if guarded && (through != 0 || ok < tries[true]/20 || denied < tries[true]/20) || !guarded && through < tries[false]/20 {
 			t.Errorf("guarded %v: %s", guarded, r.out)
+		}
+	}
+}
+
+// What is there cannot be made, whatever the rules would say of the name; nor
+// is that told. It holds for rules that are asked before anybody looks, too.
+func TestTakenNames(t *testing.T) {
+	const script = `mkdir forbidden; ln -sT x forbidden; mknod forbidden p; mkfifo fixed; python3 -c '
+import os
+for n in "forbidden", "fixed", "held", "watched":
+	try: os.close(os.open(n, os.O_CREAT | os.O_EXCL | os.O_WRONLY)); print(n)
+	except OSError as e: print(n, e.strerror)'`
+	for _, looks := range []string{"", "1"} {
+		for _, taken := range []bool{true, false} {
+			dir := tempDir(t, os.Getuid())
+			if taken {
+				for _, n := range []string{"forbidden", "fixed", "held", "watched"} {
+					must(os.WriteFile(filepath.Join(dir, n), nil, 0o644))
+				}
+			}
+			r := box{guarded: true, uid: os.Getuid(), dir: dir, args: []string{"/bin/bash", "-c", script}, env: []string{envLooks + "=" + looks, "LC_ALL=C"}}.run(t)
+			if taken && (len(r.events) > 0 || strings.Count(r.out, "File exists") != 8) {
+				t.Errorf("looks %q: %s\n%+v", looks, r.out, r.events)
+			}
+			if denied := strings.Count(r.out, "Operation not permitted"); !taken && (denied < 4 || len(r.events) < denied+1) {
+				t.Errorf("looks %q, not taken: %s\n%+v", looks, r.out, r.events)
+			}
 		}
 	}
 }

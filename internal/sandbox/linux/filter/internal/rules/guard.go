@@ -44,6 +44,12 @@ func Guard() Filter {
 				Otherwise: Notify,
 				Why:       "makes a name, or changes what one leads to (A26, F2)",
 			},
+			{
+				Calls:     "ioctl",
+				Cases:     []Case{when(Errno(eopnotsupp), is(1, fsSetFlags))},
+				Otherwise: Allow,
+				Why:       "lets a folder find names in other spellings (chattr +F), between the guard's look at it and the call",
+			},
 			// The guard lets these go on: nothing of them is in memory.
 			{Calls: "umask", Otherwise: Notify, Why: "the guard makes names with the caller's, which it need not read as long as it is as it was"},
 			{

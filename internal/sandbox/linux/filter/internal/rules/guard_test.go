@@ -53,6 +53,9 @@ func TestGuardJudges(t *testing.T) {
 			judge("open", [6]uint64{1, flags}, want)
 			judge("openat", [6]uint64{1, 1, flags}, want)
 		}
+		judge("ioctl", [6]uint64{3, 0x40086602}, Errno(eopnotsupp))
+		judge("ioctl", [6]uint64{3, hi | 0x40086602}, Errno(eopnotsupp))
+		judge("ioctl", [6]uint64{3, 0x80086601}, Allow) // FS_IOC_GETFLAGS
 		// fork, vfork and posix_spawn; threads of glibc and Go; one of the two alone.
 		const fs, thread = 0x200, 0x10000
 		for flags, want := range map[uint64]Action{

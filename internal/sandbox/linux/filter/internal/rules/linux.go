@@ -8,6 +8,7 @@ const (
 	eacces          = 13
 	enosys          = 38
 	eprotonosupport = 93
+	eopnotsupp      = 95
 	eafnosupport    = 97
 
 	// linux/sched.h
@@ -54,6 +55,9 @@ const (
 
 	// FS_IOC_SHUTDOWN of ext4, xfs, f2fs and others, CIFS_IOC_SHUTDOWN
 	fsShutdown = 0x8004587d
+
+	// linux/fs.h
+	fsSetFlags = 0x40086602
 
 	// linux/personality.h
 	perLinux32      = 0x0000008

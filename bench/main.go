@@ -130,7 +130,6 @@ type row struct {
 	env  []string
 	call func() error // in the place of args
 	got  []time.Duration
-	cpu  time.Duration // of all that args started, in the measured rounds
 }
 
 func (r *row) run() error {
@@ -143,7 +142,6 @@ func (r *row) run() error {
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
-	r.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return nil
 }
 
@@ -151,16 +149,13 @@ func (r *row) run() error {
 func measure(rows []*row, rounds int) error {
 	for i := range rounds + 3 {
 		for _, r := range rows {
-			if i == 3 { // the first rounds warm the caches
-				r.cpu = 0
-			}
 			begin := time.Now()
 			err := r.run()
 			took := time.Since(begin)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
-			if i >= 3 {
+			if i >= 3 { // the first rounds warm the caches
 				r.got = append(r.got, took)
 			}
 		}

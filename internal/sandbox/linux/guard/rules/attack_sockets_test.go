@@ -2,6 +2,11 @@
 
 package rules_test
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // sockets completes a git directory by names that nobody is asked about.
 func (w *world) sockets(dir string) {
 	w.socket(dir + "/objects")
@@ -53,6 +58,58 @@ var socketAttacks = []attack{
 		_ = w.rename(w.ws+"/h", w.ws+"/logs/e/hooks")
 		w.sockets(w.ws + "/logs/e")
 	}, indexChange("/logs/e")},
+	{"config among logs, HEAD by the host's fetch, a submodule's pointer", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "objects", "refs")
+			_ = w.write(e+"/config", w.evil()+"\tworktree = "+w.ws+"/sub\n")
+		})
+		_ = w.write(w.ws+"/.git/logs/refs/remotes/HEAD", "")
+		_ = w.mkdir(w.ws + "/sub")
+		_ = w.write(w.ws+"/p", "gitdir: ../.git/logs/refs/remotes/modules/o\n")
+		_ = w.rename(w.ws+"/p", w.ws+"/sub/.git")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); status("/sub")(w) }},
+	{"config by its lock among logs, HEAD by the host's fetch", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "config.lock")
+			w.sockets(e)
+		})
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); status("/.git/logs/refs/remotes/modules/o")(w) }},
+	{"commondir among logs, HEAD by the host's fetch", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(w.ws+"/e", "objects", "refs")
+			_ = w.write(w.ws+"/e/config", w.evilRemote())
+			_ = w.write(e+"/commondir", w.ws+"/e\n")
+		})
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); fetch("/.git/logs/refs/remotes/modules/o")(w) }},
+	{"a hook among logs, HEAD by the host's fetch, a push", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "objects", "refs", "hooks")
+			_ = w.write(e+"/hooks/pre-receive", w.script())
+		})
+	}, func(w *world) {
+		_, _ = w.tryGit(w.ws, "fetch")
+		_, _ = w.tryGit(w.ws, "push", w.ws+"/.git/logs/refs/remotes/modules/o", "HEAD:refs/heads/x")
+	}},
+}
+
+// cloned makes the workspace a clone with a commit.
+func cloned(w *world) {
+	up := filepath.Dir(w.ws) + "/up"
+	w.git(filepath.Dir(w.ws), "init", "-q", up)
+	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
+	w.git(w.ws, "clone", "-q", up, ".")
+}
+
+// hostHEAD has plant fill a folder among the logs, beside the one of a reference
+// called HEAD, which the host's next fetch makes.
+func (w *world) hostHEAD(plant func(dir string)) {
+	_ = w.mkdir(w.ws + "/.git/logs/refs/remotes/modules")
+	_ = w.mkdir(w.ws + "/.git/logs/refs/remotes/modules/o")
+	plant(w.ws + "/.git/logs/refs/remotes/modules/o")
+	text, err := os.ReadFile(w.ws + "/.git/config")
+	must(w.t, err)
+	_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/modules/o/HEAD\n")
+	_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
 }
 
 // indexChange runs the hook post-index-change of a git directory whose working

@@ -12,15 +12,13 @@ import (
 	"bawn/internal/sandbox/linux/guard"
 )
 
-// begun says whether elems[i] is data with a HEAD (refs/remotes/origin). Sockets
-// called objects and refs would make it a git directory, and nobody is asked
-// about these (bind).
-func (s *spot) begun(i int) bool { return s.has(i, "HEAD") && s.data(i) }
-
-// branch decides about a name in such a place that git would read as a control
-// file: it may be a branch's. git gives that its content by a lock and a rename,
-// and writes its log in place, which is then kept empty.
-func (r *rules) branch(c *guard.Call, s *spot, id, text string) guard.Verdict {
+// branch decides about a name in refs/ or logs/ that git would read as a control
+// file, which may be a branch's. Nothing else may come under it: HEAD may come
+// beside it from the host's git (a fetch writes any reference), and nobody is
+// asked about sockets called objects and refs (bind). git gives a branch its
+// content by a lock and a rename, which vet judges. Its log git writes in place:
+// that stays as it is.
+func (r *rules) branch(c *guard.Call, s *spot, id, text string, vet func([]byte) error) guard.Verdict {
 	if r.lifted[id] || c.Op == guard.Mkdir || c.Op == guard.Rename && c.Flags&unix.RENAME_EXCHANGE == 0 {
 		return allow
 	}
@@ -28,11 +26,16 @@ func (r *rules) branch(c *guard.Call, s *spot, id, text string) guard.Verdict {
 	switch c.Op {
 	case guard.RenameTo:
 		if c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0 {
-			v.Decision, v.MaxSize, v.Vet = guard.Vet, 256, gitdir.VetRef
+			v.Decision, v.MaxSize, v.Vet = guard.Vet, maxConfig, vet
 		}
 	case guard.Create, guard.Open:
-		if slices.Contains(s.elems, "logs") {
-			v.Decision = guard.Fixed
+		if !slices.Contains(s.elems, "logs") {
+			break
+		}
+		v.Decision = guard.Fixed
+		if c.Op == guard.Open {
+			// What does not fit is found to be another one, and refused.
+			v.Content, _ = gitdir.ReadFile(c.Target.Path(), maxConfig)
 		}
 	}
 	return v

@@ -90,6 +90,42 @@ var socketAttacks = []attack{
 		_, _ = w.tryGit(w.ws, "fetch")
 		_, _ = w.tryGit(w.ws, "push", w.ws+"/.git/logs/refs/remotes/modules/o", "HEAD:refs/heads/x")
 	}},
+	{"HEAD, a link, objects and a socket", nil, func(w *world) { w.link3("HEAD", "link", "objects", "socket") }, fetchHere},
+	{"a link, objects, HEAD and a socket", nil, func(w *world) { w.link3("link", "objects", "HEAD", "socket") }, fetchHere},
+	{"a link, HEAD, a socket and objects", nil, func(w *world) { w.link3("link", "HEAD", "socket", "objects") }, fetchHere},
+	{"a link where the host keeps what it found", func(w *world) {
+		w.git(w.ws, "init", "-q", "--bare", "b")
+		must(w.t, os.WriteFile(w.ws+"/x", []byte("x\n"), 0o644))
+		w.git(w.ws, "--git-dir=b", "hash-object", "-w", "x")
+	}, func(w *world) {
+		_ = w.mkdir(w.ws + "/b/lost-found")
+		_ = w.mkdir(w.ws + "/b/lost-found/other")
+		_ = w.symlink(w.canary, w.ws+"/b/lost-found/other/587be6b4c3f93f93c489c0111bba5596147a26cb")
+	}, func(w *world) { _, _ = w.tryGit(w.ws+"/b", "fsck", "--lost-found") }},
+}
+
+// link3 makes a git directory in the given order, through whose link the host's
+// git would write.
+func (w *world) link3(order ...string) {
+	b := w.ws + "/b"
+	_ = w.mkdir(b)
+	for _, part := range order {
+		switch part {
+		case "link":
+			_ = w.symlink(w.canary, b+"/FETCH_HEAD")
+		case "socket":
+			w.socket(b + "/refs")
+		default:
+			w.bare(b, part)
+		}
+	}
+}
+
+func fetchHere(w *world) {
+	up := filepath.Dir(w.ws) + "/up"
+	w.git(filepath.Dir(w.ws), "init", "-q", up)
+	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
+	_, _ = w.tryGit(w.ws+"/b", "fetch", up, "HEAD")
 }
 
 // cloned makes the workspace a clone with a commit.

@@ -77,8 +77,9 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 	if name != "HEAD" && head && c.Op == guard.Symlink {
 		return deny(LiftLayout, linkText), true
 	}
-	if head && objects && refs {
-		if data && hasControl(c.Target.DirPath) || r.unfit(c.Target.DirPath) {
+	// The last of the three may be a socket: bind asks nobody.
+	if head && (objects || refs) {
+		if data && objects && refs && hasControl(c.Target.DirPath) || r.unfit(c.Target.DirPath) {
 			return deny(LiftLayout, layoutText+" around files that would run"), true
 		}
 	}

@@ -248,7 +248,7 @@ func (s *spot) sequencer() bool {
 // repository may have others, with checkouts.
 var sections = [...]string{
 	"objects", "refs", "logs", "info", "hooks", "modules", "worktrees", "remotes", "branches",
-	"rebase-merge", "rebase-apply", "sequencer",
+	"rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lost-found", "NOTES_MERGE_WORKTREE",
 }
 
 func (s *spot) section(name string) bool {

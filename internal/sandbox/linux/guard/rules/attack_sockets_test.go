@@ -102,6 +102,32 @@ var socketAttacks = []attack{
 		_ = w.mkdir(w.ws + "/b/lost-found/other")
 		_ = w.symlink(w.canary, w.ws+"/b/lost-found/other/587be6b4c3f93f93c489c0111bba5596147a26cb")
 	}, func(w *world) { _, _ = w.tryGit(w.ws+"/b", "fsck", "--lost-found") }},
+	{"config among logs, HEAD above, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(b, "logs", "logs/refs", "logs/refs/remotes")
+		w.bare(b+"/logs/refs/remotes/m", "config", "objects", "refs")
+		w.bare(b, "HEAD", "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchHere(w)
+		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
+		status("/b/logs/refs/remotes/m")(w)
+	}},
+	{"HEAD, a folder renamed to logs, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(w.ws+"/l", "refs", "refs/remotes")
+		w.bare(w.ws+"/l/refs/remotes/m", "config", "objects", "refs")
+		w.bare(b, "HEAD")
+		_ = w.rename(w.ws+"/l", b+"/logs")
+		w.bare(b, "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchHere(w)
+		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
+		status("/b/logs/refs/remotes/m")(w)
+	}},
 }
 
 // link3 makes a git directory in the given order, through whose link the host's

@@ -3,6 +3,9 @@
 package rules
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -39,6 +42,43 @@ func (r *rules) branch(c *guard.Call, s *spot, id, text string, vet func([]byte)
 		}
 	}
 	return v
+}
+
+// dataBy says whether what is in the folder name here would be data.
+func (s *spot) dataBy(name string) bool {
+	return s.data(s.last()) || s.has(s.last(), "HEAD") && (s.plain(s.dir, name, "refs") || s.plain(s.dir, name, "logs"))
+}
+
+// holdsControl says whether a folder that becomes data has a file in it that
+// branch would have judged, or cannot be looked through.
+func holdsControl(dir string) bool {
+	left := maxLayout
+	return controlIn(dir, &left)
+}
+
+func controlIn(dir string, left *int) bool {
+	d, err := openFolder(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+	}
+	entries, err := d.ReadDir(*left + 1)
+	d.Close()
+	if err != nil && err != io.EOF || len(entries) > *left {
+		return true
+	}
+	*left -= len(entries)
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir():
+			if controlIn(dir+"/"+name, left) {
+				return true
+			}
+		case slices.Contains(controlNames[:], canon(name)), base(dir) == "hooks" && hookLike(name):
+			return true
+		}
+	}
+	return false
 }
 
 // hookLike says whether a file in a folder of hooks may be one (githooks(5)):

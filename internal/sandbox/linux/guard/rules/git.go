@@ -294,6 +294,9 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}
+			if s.dataBy(t.Name) && holdsControl(o.Path()) {
+				return deny(LiftLayout, layoutText), true
+			}
 			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
 				// What is in it came unguarded. Between mounts the kernel
 				// refuses, and mv copies.

@@ -60,6 +60,9 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 			return allow, false
 		}
 	}
+	if name == "HEAD" && !folder && (holdsControl(c.Target.DirPath+"/refs") || holdsControl(c.Target.DirPath+"/logs")) {
+		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	}
 	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
 	switch {
 	case name == "HEAD" && folder:

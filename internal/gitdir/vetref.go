@@ -14,3 +14,20 @@ func VetRef(text []byte) error {
 	}
 	return errors.New("it is no branch")
 }
+
+// VetBranch is VetRef for a name that git would read as a config, under which
+// the log of a branch may be as well: each line begins with two commits' numbers,
+// which no config does.
+func VetBranch(text []byte) error {
+	if VetRef(text) == nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		from, rest, _ := strings.Cut(line, " ")
+		to, _, ok := strings.Cut(rest, " ")
+		if !ok || VetRef([]byte(from)) != nil || VetRef([]byte(to)) != nil || strings.Contains(from+to, "\n") {
+			return errors.New("it is no branch and no log of one")
+		}
+	}
+	return nil
+}

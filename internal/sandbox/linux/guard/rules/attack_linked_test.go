@@ -83,4 +83,17 @@ var linkedAttacks = []attack{
 		_ = w.write(w.ws+"/refs/b/commondir", "../../e\n")
 		w.bare(w.ws+"/refs/b", "HEAD")
 	}, func(w *world) { fetch("/refs/a")(w); fetch("/refs/b")(w) }},
+	{"linked worktree in a closed folder", nil, func(w *world) {
+		w.bare(w.ws+"/b", "HEAD")
+		w.linkedTree(w.ws+"/b", "")
+		_ = w.mkdir(w.ws + "/t")
+		_ = w.write(w.ws+"/b/worktrees/x/gitdir", w.ws+"/t/.git\n")
+		_ = w.write(w.ws+"/p", "gitdir: "+w.ws+"/b/worktrees/x\n")
+		_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+		w.sockets(w.ws + "/b")
+		_ = os.Remove(w.ws + "/b/HEAD")
+		must(w.t, os.Chmod(w.ws+"/b/worktrees/x", 0))
+		_ = w.write(w.ws+"/b/config", w.evil())
+		must(w.t, os.Chmod(w.ws+"/b/worktrees/x", 0o755))
+	}, status("/t")},
 }

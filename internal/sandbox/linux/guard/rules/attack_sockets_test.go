@@ -2,6 +2,11 @@
 
 package rules_test
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // sockets completes a git directory by names that nobody is asked about.
 func (w *world) sockets(dir string) {
 	w.socket(dir + "/objects")
@@ -53,6 +58,120 @@ var socketAttacks = []attack{
 		_ = w.rename(w.ws+"/h", w.ws+"/logs/e/hooks")
 		w.sockets(w.ws + "/logs/e")
 	}, indexChange("/logs/e")},
+	{"config among logs, HEAD by the host's fetch, a submodule's pointer", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "objects", "refs")
+			_ = w.write(e+"/config", w.evil()+"\tworktree = "+w.ws+"/sub\n")
+		})
+		_ = w.write(w.ws+"/.git/logs/refs/remotes/HEAD", "")
+		_ = w.mkdir(w.ws + "/sub")
+		_ = w.write(w.ws+"/p", "gitdir: ../.git/logs/refs/remotes/modules/o\n")
+		_ = w.rename(w.ws+"/p", w.ws+"/sub/.git")
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); status("/sub")(w) }},
+	{"config by its lock among logs, HEAD by the host's fetch", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "config.lock")
+			w.sockets(e)
+		})
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); status("/.git/logs/refs/remotes/modules/o")(w) }},
+	{"commondir among logs, HEAD by the host's fetch", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(w.ws+"/e", "objects", "refs")
+			_ = w.write(w.ws+"/e/config", w.evilRemote())
+			_ = w.write(e+"/commondir", w.ws+"/e\n")
+		})
+	}, func(w *world) { _, _ = w.tryGit(w.ws, "fetch"); fetch("/.git/logs/refs/remotes/modules/o")(w) }},
+	{"a hook among logs, HEAD by the host's fetch, a push", cloned, func(w *world) {
+		w.hostHEAD(func(e string) {
+			w.bare(e, "objects", "refs", "hooks")
+			_ = w.write(e+"/hooks/pre-receive", w.script())
+		})
+	}, func(w *world) {
+		_, _ = w.tryGit(w.ws, "fetch")
+		_, _ = w.tryGit(w.ws, "push", w.ws+"/.git/logs/refs/remotes/modules/o", "HEAD:refs/heads/x")
+	}},
+	{"HEAD, a link, objects and a socket", nil, func(w *world) { w.link3("HEAD", "link", "objects", "socket") }, fetchHere},
+	{"a link, objects, HEAD and a socket", nil, func(w *world) { w.link3("link", "objects", "HEAD", "socket") }, fetchHere},
+	{"a link, HEAD, a socket and objects", nil, func(w *world) { w.link3("link", "HEAD", "socket", "objects") }, fetchHere},
+	{"a link where the host keeps what it found", func(w *world) {
+		w.git(w.ws, "init", "-q", "--bare", "b")
+		must(w.t, os.WriteFile(w.ws+"/x", []byte("x\n"), 0o644))
+		w.git(w.ws, "--git-dir=b", "hash-object", "-w", "x")
+	}, func(w *world) {
+		_ = w.mkdir(w.ws + "/b/lost-found")
+		_ = w.mkdir(w.ws + "/b/lost-found/other")
+		_ = w.symlink(w.canary, w.ws+"/b/lost-found/other/587be6b4c3f93f93c489c0111bba5596147a26cb")
+	}, func(w *world) { _, _ = w.tryGit(w.ws+"/b", "fsck", "--lost-found") }},
+	{"config among logs, HEAD above, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(b, "logs", "logs/refs", "logs/refs/remotes")
+		w.bare(b+"/logs/refs/remotes/m", "config", "objects", "refs")
+		w.bare(b, "HEAD", "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchHere(w)
+		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
+		status("/b/logs/refs/remotes/m")(w)
+	}},
+	{"HEAD, a folder renamed to logs, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(w.ws+"/l", "refs", "refs/remotes")
+		w.bare(w.ws+"/l/refs/remotes/m", "config", "objects", "refs")
+		w.bare(b, "HEAD")
+		_ = w.rename(w.ws+"/l", b+"/logs")
+		w.bare(b, "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchHere(w)
+		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
+		status("/b/logs/refs/remotes/m")(w)
+	}},
+}
+
+// link3 makes a git directory in the given order, through whose link the host's
+// git would write.
+func (w *world) link3(order ...string) {
+	b := w.ws + "/b"
+	_ = w.mkdir(b)
+	for _, part := range order {
+		switch part {
+		case "link":
+			_ = w.symlink(w.canary, b+"/FETCH_HEAD")
+		case "socket":
+			w.socket(b + "/refs")
+		default:
+			w.bare(b, part)
+		}
+	}
+}
+
+func fetchHere(w *world) {
+	up := filepath.Dir(w.ws) + "/up"
+	w.git(filepath.Dir(w.ws), "init", "-q", up)
+	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
+	_, _ = w.tryGit(w.ws+"/b", "fetch", up, "HEAD")
+}
+
+// cloned makes the workspace a clone with a commit.
+func cloned(w *world) {
+	up := filepath.Dir(w.ws) + "/up"
+	w.git(filepath.Dir(w.ws), "init", "-q", up)
+	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
+	w.git(w.ws, "clone", "-q", up, ".")
+}
+
+// hostHEAD has plant fill a folder among the logs, beside the one of a reference
+// called HEAD, which the host's next fetch makes.
+func (w *world) hostHEAD(plant func(dir string)) {
+	_ = w.mkdir(w.ws + "/.git/logs/refs/remotes/modules")
+	_ = w.mkdir(w.ws + "/.git/logs/refs/remotes/modules/o")
+	plant(w.ws + "/.git/logs/refs/remotes/modules/o")
+	text, err := os.ReadFile(w.ws + "/.git/config")
+	must(w.t, err)
+	_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/modules/o/HEAD\n")
+	_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
 }
 
 // indexChange runs the hook post-index-change of a git directory whose working

@@ -22,7 +22,10 @@ type attack struct {
 
 // quiet are the attacks of which nothing is refused: what is written is not
 // what was asked for.
-var quiet = map[string]bool{"commondir of a worktree": true, "config kept open": true, "bare layout, config kept open": true}
+var quiet = map[string]bool{
+	"commondir of a worktree": true, "config kept open": true, "bare layout, config kept open": true, "config, HEAD and sockets among logs": true,
+	"commondir among logs, HEAD by the host's fetch": true, "a hook among logs, HEAD by the host's fetch, a push": true,
+}
 
 func status(dir string) func(*world) {
 	return func(w *world) { _, _ = w.tryGit(w.ws+dir, "status") }

@@ -180,6 +180,7 @@ var everyday = []struct{ name, script string }{
 	{"commit", `echo a >a; git add a; git commit -qm a; git commit -q --amend -m b; git tag v; git tag -a -m v v2; git reset -q --hard HEAD~1; git reflog`},
 	{"branch", `git checkout -qb t; git commit -q --allow-empty -m t; git branch -m t t2; git branch -c t2 t3; git checkout -q main; git merge -q --no-ff -m m t2; git branch -d t2; git branch -D t3; git branch config; git branch hooks/x; git checkout -q config; git branch objects/a; git branch -m config HEAD2`},
 	{"branches named like control files", `for b in config hooks/pre-commit gitdir modules/m remotes/r; do git branch $b; git update-ref refs/remotes/origin/$b HEAD; done; git branch commondir; git commit -q --allow-empty -m x; git branch -f commondir; git push -q . HEAD:commondir; git pack-refs --all; git for-each-ref | wc -l; git checkout -q config; git commit -q --allow-empty -m x`},
+	{"branches like control files, begun outside", `git checkout -q fix/config; git commit -q --allow-empty -m x; git commit -q --allow-empty -m y; git checkout -q hooks/pre-push; git commit -q --allow-empty -m x; git checkout -q main; git branch -m fix/config fix/c; git branch -m fix/c fix/config; test "$(git log --format=%s -1 fix/config)" = y; git branch -qD hooks/pre-push; git reflog expire --expire=now fix/config; git reflog expire --all; git gc -q; git branch -D fix/config`},
 	{"branches of a remote whose HEAD is known", `git remote set-head origin main; for b in hooks/use-x hooks/pre-x config branches/1.0 remotes/r gitdir modules/m; do git push -q origin HEAD:refs/heads/$b; done; git fetch -q; git remote set-head origin hooks/use-x; git pack-refs --all; git remote set-head origin main; git push -q origin --delete hooks/use-x hooks/pre-x; git push -q origin HEAD:refs/heads/hooks; git fetch -q --prune; test "$(git rev-parse origin/config origin/hooks)" = "$(git rev-parse HEAD HEAD)"`},
 	{"upstream", `git fetch -q origin; git branch --set-upstream-to=origin/main; git checkout -qb f; git push -q -u origin f; git branch --unset-upstream; git push -q origin --delete f; git remote set-url origin "$UP"; git remote rename origin o2; git remote remove o2`},
 	{"stash, rebase, cherry-pick", `echo 1 >>f; git stash -q; git stash pop -q; git add .; git commit -qm 1; git checkout -qb r HEAD~1; echo 2 >g; git add g; git commit -qm 2; git rebase -q main; git rebase -q -i --exec true HEAD~1; git cherry-pick main~0 --allow-empty || git cherry-pick --skip; git revert --no-edit HEAD`},
@@ -216,6 +217,10 @@ func TestEverydayGit(t *testing.T) {
 			defer server.Close()
 			must(t, os.Remove(w.ws))
 			w.git(filepath.Dir(w.ws), "clone", "-q", "-b", "main", up, "ws")
+			if strings.HasSuffix(e.name, "begun outside") {
+				w.git(w.ws, "branch", "fix/config")
+				w.git(w.ws, "branch", "hooks/pre-push")
+			}
 			out, denied, _, err := w.inside(w.ws, "export UP="+up+" HTTP="+server.URL+"/.git; set -x; "+e.script)
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)

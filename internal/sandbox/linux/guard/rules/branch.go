@@ -3,6 +3,9 @@
 package rules
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -12,15 +15,13 @@ import (
 	"bawn/internal/sandbox/linux/guard"
 )
 
-// begun says whether elems[i] is data with a HEAD (refs/remotes/origin). Sockets
-// called objects and refs would make it a git directory, and nobody is asked
-// about these (bind).
-func (s *spot) begun(i int) bool { return s.has(i, "HEAD") && s.data(i) }
-
-// branch decides about a name in such a place that git would read as a control
-// file: it may be a branch's. git gives that its content by a lock and a rename,
-// and writes its log in place, which is then kept empty.
-func (r *rules) branch(c *guard.Call, s *spot, id, text string) guard.Verdict {
+// branch decides about a name in refs/ or logs/ that git would read as a control
+// file, which may be a branch's. Nothing else may come under it: HEAD may come
+// beside it from the host's git (a fetch writes any reference), and nobody is
+// asked about sockets called objects and refs (bind). git gives a branch its
+// content by a lock and a rename, which vet judges. Its log git writes in place:
+// that stays as it is.
+func (r *rules) branch(c *guard.Call, s *spot, id, text string, vet func([]byte) error) guard.Verdict {
 	if r.lifted[id] || c.Op == guard.Mkdir || c.Op == guard.Rename && c.Flags&unix.RENAME_EXCHANGE == 0 {
 		return allow
 	}
@@ -28,14 +29,56 @@ func (r *rules) branch(c *guard.Call, s *spot, id, text string) guard.Verdict {
 	switch c.Op {
 	case guard.RenameTo:
 		if c.Other != nil && mode(c.Other) == unix.S_IFREG && c.Flags&unix.RENAME_EXCHANGE == 0 {
-			v.Decision, v.MaxSize, v.Vet = guard.Vet, 256, gitdir.VetRef
+			v.Decision, v.MaxSize, v.Vet = guard.Vet, maxConfig, vet
 		}
 	case guard.Create, guard.Open:
-		if slices.Contains(s.elems, "logs") {
-			v.Decision = guard.Fixed
+		if !slices.Contains(s.elems, "logs") {
+			break
+		}
+		v.Decision = guard.Fixed
+		if c.Op == guard.Open {
+			// What does not fit is found to be another one, and refused.
+			v.Content, _ = gitdir.ReadFile(c.Target.Path(), maxConfig)
 		}
 	}
 	return v
+}
+
+// dataBy says whether what is in the folder name here would be data.
+func (s *spot) dataBy(name string) bool {
+	return s.data(s.last()) || s.has(s.last(), "HEAD") && (s.plain(s.dir, name, "refs") || s.plain(s.dir, name, "logs"))
+}
+
+// holdsControl says whether a folder that becomes data has a file in it that
+// branch would have judged, or cannot be looked through.
+func holdsControl(dir string) bool {
+	left := maxLayout
+	return controlIn(dir, &left)
+}
+
+func controlIn(dir string, left *int) bool {
+	d, err := openFolder(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+	}
+	entries, err := d.ReadDir(*left + 1)
+	d.Close()
+	if err != nil && err != io.EOF || len(entries) > *left {
+		return true
+	}
+	*left -= len(entries)
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir():
+			if controlIn(dir+"/"+name, left) {
+				return true
+			}
+		case slices.Contains(controlNames[:], canon(name)), base(dir) == "hooks" && hookLike(name):
+			return true
+		}
+	}
+	return false
 }
 
 // hookLike says whether a file in a folder of hooks may be one (githooks(5)):

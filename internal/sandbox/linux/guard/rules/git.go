@@ -48,8 +48,8 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
-	if hookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.begun(s.last()-1) {
-		return r.branch(c, s, LiftHooks, hooksText), true
+	if hookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.data(s.last()-1) {
+		return r.branch(c, s, LiftHooks, hooksText, gitdir.VetRef), true
 	}
 	if s.below("remotes") || s.below("branches") {
 		// Old forms of [remote], still read: "URL: …".
@@ -63,14 +63,16 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 		case !plainName(t.Dir, t.Name, key):
 		case s.home(s.last()):
 			return r.control(c, s, key), true
-		case key == "gitdir" || !s.begun(s.last()):
+		case key == "gitdir" || !s.data(s.last()):
 		case strings.HasPrefix(key, "config"):
-			return r.branch(c, s, LiftConfig, configText), true
-		default:
+			return r.branch(c, s, LiftConfig, configText, gitdir.VetBranch), true
+		case s.has(s.last(), "HEAD"):
 			return r.control(c, s, key), true
+		case key == "commondir":
+			return r.branch(c, s, LiftPointer, pointerText, gitdir.VetRef), true
 		}
 	case "config.lock", "config.worktree.lock":
-		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || s.begun(s.last())) {
+		if plainName(t.Dir, t.Name, key) && (s.home(s.last()) || s.data(s.last())) {
 			return r.lock(c, key), true
 		}
 	case "opts", "opts.lock":
@@ -290,6 +292,9 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 			}
 		case unix.S_IFDIR:
 			if s.part(t.Name) || o.Dir < 0 {
+				return deny(LiftLayout, layoutText), true
+			}
+			if s.dataBy(t.Name) && holdsControl(o.Path()) {
 				return deny(LiftLayout, layoutText), true
 			}
 			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {

@@ -60,6 +60,9 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 			return allow, false
 		}
 	}
+	if name == "HEAD" && !folder && (holdsControl(c.Target.DirPath+"/refs") || holdsControl(c.Target.DirPath+"/logs")) {
+		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	}
 	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
 	switch {
 	case name == "HEAD" && folder:
@@ -77,8 +80,9 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 	if name != "HEAD" && head && c.Op == guard.Symlink {
 		return deny(LiftLayout, linkText), true
 	}
-	if head && objects && refs {
-		if data && hasControl(c.Target.DirPath) || r.unfit(c.Target.DirPath) {
+	// The last of the three may be a socket: bind asks nobody.
+	if head && (objects || refs) {
+		if data && objects && refs && hasControl(c.Target.DirPath) || r.unfit(c.Target.DirPath) {
 			return deny(LiftLayout, layoutText+" around files that would run"), true
 		}
 	}

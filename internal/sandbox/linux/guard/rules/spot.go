@@ -182,7 +182,11 @@ func (s *spot) hasLinked(i int) bool {
 		return true
 	}
 	for _, n := range names {
-		if _, err := os.Lstat(top + "/" + n + "/commondir"); err == nil {
+		switch _, err := os.Lstat(top + "/" + n + "/commondir"); {
+		case err == nil:
+			return true
+		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
+			s.blind = true // in a closed folder, or beyond PATH_MAX
 			return true
 		}
 	}
@@ -244,7 +248,7 @@ func (s *spot) sequencer() bool {
 // repository may have others, with checkouts.
 var sections = [...]string{
 	"objects", "refs", "logs", "info", "hooks", "modules", "worktrees", "remotes", "branches",
-	"rebase-merge", "rebase-apply", "sequencer",
+	"rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lost-found", "NOTES_MERGE_WORKTREE",
 }
 
 func (s *spot) section(name string) bool {

@@ -238,10 +238,16 @@ var agentSecrets = [...]struct {
 }{
 	{"claude", place{".claude/.credentials.json", true, "Claude Code credentials"}},
 	{"claude", place{".claude.json", true, "Claude Code accounts"}},
+	{"claude", place{".claude/.config.json", true, "Claude Code accounts"}}, // an older place of the same
 	{"codex", place{".codex/auth.json", true, "Codex credentials"}},
+	{"codex", place{".codex/.credentials.json", true, "Codex credentials"}}, // of MCP servers, without a keyring
+	{"codex", place{".codex/.env", true, "Codex keys"}},
 	{"gemini", place{".gemini/oauth_creds.json", true, "Gemini CLI credentials"}},
 	{"gemini", place{".gemini/google_accounts.json", true, "Gemini CLI accounts"}},
+	{"gemini", place{".gemini/gemini-credentials.json", true, "Gemini CLI credentials"}}, // its key is the host's and the user's name
 	{"gemini", place{".gemini/mcp-oauth-tokens.json", true, "Gemini CLI credentials"}},
+	{"gemini", place{".gemini/mcp-oauth-tokens-v2.json", true, "Gemini CLI credentials"}},
+	{"gemini", place{".gemini/a2a-oauth-tokens.json", true, "Gemini CLI credentials"}},
 	{"gemini", place{".gemini/.env", true, "Gemini CLI keys"}},
 	{"opencode", place{".local/share/opencode/auth.json", true, "opencode credentials"}},
 	{"opencode", place{".local/share/opencode/mcp-auth.json", true, "opencode credentials"}},
@@ -257,6 +263,8 @@ var agentSecrets = [...]struct {
 	{"", place{".codeium", false, "Windsurf sessions"}},
 	{"", place{".local/share/amp/secrets.json", true, "Amp keys"}},
 	{"", place{".qwen/oauth_creds.json", true, "Qwen Code credentials"}},
+	{"", place{".qwen/mcp-oauth-tokens.json", true, "Qwen Code credentials"}},
+	{"", place{".qwen/mcp-oauth-tokens-v2.json", true, "Qwen Code credentials"}},
 	{"", place{".factory/auth.json", true, "Factory credentials"}},
 	{"", place{".config/Code/User/globalStorage", false, "editor session data"}},
 	{"aider", place{".aider.conf.yml", true, "aider keys"}},

@@ -75,16 +75,14 @@ var movedFolders = [...]struct{ home, name string }{
 	{".cache/", "XDG_CACHE_HOME"},
 }
 
-// agentVariables are the variables by which an agent moves its own.
-var agentVariables = [...]struct {
-	agent, name, sub string
-	file             bool
-	what             string
-}{
-	{"codex", "CODEX_HOME", "auth.json", true, "Codex credentials"},
-	{"claude", "CLAUDE_CONFIG_DIR", ".credentials.json", true, "Claude Code credentials"},
-	{"claude", "CLAUDE_CONFIG_DIR", ".claude.json", true, "Claude Code accounts"},
-	{"copilot", "COPILOT_HOME", "", false, "Copilot tokens"},
+// agentVariables are the variables by which an agent moves a folder of its own:
+// what is hidden there is hidden in the other.
+var agentVariables = [...]struct{ agent, name, home string }{
+	{"codex", "CODEX_HOME", ".codex"},
+	{"claude", "CLAUDE_CONFIG_DIR", ".claude"},
+	{"claude", "CLAUDE_CONFIG_DIR", ""}, // .claude.json lies in it then
+	{"copilot", "COPILOT_HOME", ".copilot"},
+	{"cursor", "CURSOR_CONFIG_DIR", ".cursor"},
 }
 
 // movedCredentials are the places to which variables have moved what
@@ -113,9 +111,21 @@ func movedCredentials(homes []string, getenv func(string) string) []PathRule {
 		}
 	}
 	for _, e := range agentVariables {
-		if dir := named(getenv(e.name)); dir != "" {
-			agent, part = e.agent, e.sub != ""
-			add(strings.TrimSuffix(dir+"/"+e.sub, "/"), e.file, e.what)
+		dir := named(getenv(e.name))
+		if dir == "" {
+			continue
+		}
+		for i := range agentSecrets {
+			s := &agentSecrets[i]
+			rest, ok := strings.CutPrefix(s.path, e.home)
+			switch {
+			case !ok || s.agent != e.agent || e.home != "" && rest != "" && rest[0] != '/':
+				continue
+			case e.home == "" && strings.Contains(rest, "/"): // of a folder
+				continue
+			}
+			agent, part = e.agent, rest != ""
+			add(strings.TrimSuffix(dir+"/"+strings.TrimPrefix(rest, "/"), "/"), s.file, s.what)
 		}
 	}
 	part = true

@@ -103,7 +103,8 @@ func TestCredentials(t *testing.T) {
 	for _, name := range strings.Fields(`.ssh .aws .gnupg .gpg .kube .docker .azure .gcloud .config/gcloud .config/gh .env .netrc .npmrc
 		.pypirc .git-credentials .cache/huggingface/token .config/git/credentials .cargo/credentials.toml .gem/credentials
 		.bash_history .terraform.d .vault-token .local/share/keyrings .password-store .mozilla .config/google-chrome
-		.claude/.credentials.json .codex/auth.json .config/bawn .local/state/bawn`) {
+		.claude/.credentials.json .claude/.config.json .codex/auth.json .codex/.credentials.json .codex/.env .gemini/gemini-credentials.json
+		.gemini/mcp-oauth-tokens.json .gemini/mcp-oauth-tokens-v2.json .gemini/a2a-oauth-tokens.json .qwen/mcp-oauth-tokens.json .config/bawn .local/state/bawn`) {
 		for _, home := range []string{"/home/a/", "/root/"} {
 			if _, ok := seen[home+name]; !ok {
 				t.Errorf("%s is not hidden", home+name)
@@ -220,6 +221,30 @@ func TestProtected(t *testing.T) {
 	for _, name := range []string{"", "/.claude", "/.config", "/src", "/Makefile", "/.vscode/tasks.json"} {
 		if _, ok := seen["/ws"+name]; ok {
 			t.Errorf("/ws%s is protected", name)
+		}
+	}
+}
+
+// What an agent keeps in a folder of its own is hidden where its variable puts
+// that, and stays that agent's.
+func TestMovedAgentsHideTheSame(t *testing.T) {
+	for name, v := range map[string]struct{ agent, home string }{
+		"CODEX_HOME": {"codex", ".codex"}, "CLAUDE_CONFIG_DIR": {"claude", ".claude"}, "COPILOT_HOME": {"copilot", ".copilot"}, "CURSOR_CONFIG_DIR": {"cursor", ".cursor"},
+	} {
+		seen := checkRules(t, Credentials([]string{"/home/a"}, env(name, "/moved")), Hidden)
+		n := 0
+		for _, r := range Credentials([]string{"/home/a"}, env()) {
+			rest, ok := strings.CutPrefix(r.Path, "/home/a/"+v.home)
+			if !ok || rest != "" && rest[0] != '/' {
+				continue
+			}
+			n++
+			if twin, ok := seen["/moved"+rest]; !ok || twin.File != r.File || twin.Agent() != v.agent || twin.what != r.what {
+				t.Errorf("%s: %s: %+v", name, r.Path, twin)
+			}
+		}
+		if _, ok := seen["/moved/.claude.json"]; n == 0 || ok != (v.agent == "claude") {
+			t.Errorf("%s: %d places, .claude.json %v", name, n, ok)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,5 +185,36 @@ func TestLock(t *testing.T) {
 	must(t, os.Symlink("elsewhere", path+"/.lock"))
 	if _, err := d.Lock(); !errors.Is(err, ErrLink) {
 		t.Errorf("a link as lock: %v", err)
+	}
+}
+
+// Who is asked last sees the new content whole and the file as it is, and an
+// error leaves that alone, and nothing beside it.
+func TestReplaceIf(t *testing.T) {
+	d, err := Open(t.TempDir())
+	must(t, err)
+	defer d.Close()
+	must(t, d.Replace("file", []byte("old"), 0o600))
+	read := func(name string) string {
+		data, _, err := d.Read(name, 100)
+		must(t, err)
+		return string(data)
+	}
+	other := errors.New("another")
+	err = d.ReplaceIf("file", []byte("new"), 0o600, func() error {
+		if a, b := read("file"), read(".file.new"); a != "old" || b != "new" {
+			t.Errorf("%q, %q", a, b)
+		}
+		must(t, os.WriteFile(filepath.Join(d.f.Name(), "file"), []byte("theirs"), 0o600))
+		return other
+	})
+	names, e := d.Names()
+	must(t, e)
+	if got := read("file"); !errors.Is(err, other) || got != "theirs" || !slices.Equal(names, []string{"file"}) {
+		t.Errorf("%v, %q, %q", err, got, names)
+	}
+	must(t, d.ReplaceIf("file", []byte("new"), 0o600, func() error { return nil }))
+	if got := read("file"); got != "new" {
+		t.Errorf("%q", got)
 	}
 }

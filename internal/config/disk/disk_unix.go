@@ -186,7 +186,13 @@ func (d *Dir) Remove(name string) error {
 // Replace puts a new file with this content in the place of name. Whoever
 // looks sees the old content or the new, also after a crash. Callers hold the
 // Lock that belongs to the file.
-func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
+func (d *Dir) Replace(name string, data []byte, perm uint32) error {
+	return d.ReplaceIf(name, data, perm, func() error { return nil })
+}
+
+// ReplaceIf is Replace that asks last, with the new content whole on the disk,
+// whether the file is still what it is made from. An error leaves it alone.
+func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error) (err error) {
 	shown := d.f.Name() + "/" + name
 	tmp := "." + name + ".new" // one name: what a killed save left is taken away by the next
 	if err := unix.Unlinkat(d.fd(), tmp, 0); err != nil && err != unix.ENOENT {
@@ -210,6 +216,9 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
 		return &os.PathError{Op: "chmod", Path: shown, Err: err}
 	}
 	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := same(); err != nil {
 		return err
 	}
 	if err := unix.Renameat(d.fd(), tmp, d.fd(), name); err != nil {

@@ -116,7 +116,13 @@ func (d *Dir) Names() ([]string, error) {
 func (d *Dir) Remove(name string) error { return os.Remove(filepath.Join(d.path, name)) }
 
 // Replace puts a new file with this content in the place of name.
-func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
+func (d *Dir) Replace(name string, data []byte, perm uint32) error {
+	return d.ReplaceIf(name, data, perm, func() error { return nil })
+}
+
+// ReplaceIf is Replace that asks last, with the new content whole on the disk,
+// whether the file is still what it is made from. An error leaves it alone.
+func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error) (err error) {
 	tmp := filepath.Join(d.path, "."+name+".new")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(perm))
 	if err != nil {
@@ -133,6 +139,9 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) (err error) {
 	}
 	if e := f.Close(); err == nil {
 		err = e
+	}
+	if err == nil {
+		err = same()
 	}
 	if err != nil {
 		return err

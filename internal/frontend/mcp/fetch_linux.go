@@ -128,6 +128,9 @@ func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, we
 				return textResult("["+policy.Escape(a.Failed)+"]\n"+deniedText(out.Denied), true), out, nil
 			}
 			text := valid(body)
+			if web && len(out.Denied) > 0 {
+				text = "" // the refusal's page names a setting, which opens nothing here
+			}
 			if a.Status != 200 || a.URL != in.URL {
 				text = fmt.Sprintf("[status %d, %s]\n%s", a.Status, policy.Escape(a.URL), text)
 			}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,10 +55,15 @@ func suites() []suite {
 func testText(dir, configured, filter string) (string, error) {
 	word := plain.Quote([]string{filter})
 	if configured != "" {
-		if filter != "" {
-			return configured + " " + word, nil
+		if filter == "" {
+			return configured, nil
 		}
-		return configured, nil
+		// Behind a comment it would be lost, behind a line feed a command.
+		text := strings.TrimSpace(configured)
+		if strings.ContainsAny(text, "\n#;|") || strings.HasSuffix(text, "&") {
+			return "", fmt.Errorf("a filter is put behind the command, and %q is more than one, or has a comment: write the filter into it", text)
+		}
+		return text + " " + word, nil
 	}
 	for _, s := range suites() {
 		if st, err := os.Lstat(filepath.Join(dir, s.file)); err != nil || st.IsDir() {
@@ -90,7 +96,7 @@ func (s *server) runTests(ctx context.Context, req *protocol.Request, in testsIn
 		configured = in.Command
 	}
 	text, err := testText(s.o.Workspace, configured, in.Filter)
-	if err != nil {
+	if err != nil && req.State == "" { // else its run goes on, whatever became of the files
 		return nil, RunResult{}, err
 	}
 	if in.TimeoutMS == 0 {

@@ -281,9 +281,15 @@ func (c Change) read() ([]byte, disk.Info, error) {
 
 // write makes a change, unless the file is another meanwhile.
 func (c Change) write() error {
-	now, _, err := c.read()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, c.Before) {
-		return fmt.Errorf("%q was changed meanwhile; nothing was done to it", c.Path)
+	same := func() error {
+		now, _, err := c.read()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, c.Before) {
+			return fmt.Errorf("%q was changed meanwhile; nothing was done to it", c.Path)
+		}
+		return nil
+	}
+	if err := same(); err != nil { // before a folder is made
+		return err
 	}
 	d, err := c.folder(c.After != nil)
 	if err != nil {
@@ -294,7 +300,7 @@ func (c Change) write() error {
 	if c.After == nil {
 		return d.Remove(name)
 	}
-	return d.Replace(name, c.After, c.perm)
+	return d.ReplaceIf(name, c.After, c.perm, same)
 }
 
 // missing are the folders that a change would make, the deepest first.

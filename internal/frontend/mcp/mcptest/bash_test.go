@@ -299,6 +299,14 @@ func TestRunTests(t *testing.T) {
 	if r := into[mcp.RunResult](t, d.call("run_tests", args{"command": "echo", "filter": "a b; echo c"})); r.Stdout != "a b; echo c\n" {
 		t.Errorf("%+v", r)
 	}
+	for _, text := range []string{"echo x # all of it", "echo x\necho", "echo x | cat", "echo x; echo", "echo x &"} {
+		if r := d.call("run_tests", args{"command": text, "filter": "touch"}); !r.IsError || !strings.Contains(r.text, "write the filter into it") {
+			t.Errorf("%q: %s", text, r.text)
+		}
+	}
+	if r := into[mcp.RunResult](t, d.call("run_tests", args{"command": "true && echo\n", "filter": "one"})); r.Stdout != "one\n" {
+		t.Errorf("%+v", r)
+	}
 	d = open(t, options{flags: []string{"--test-command", "echo configured"}})
 	if r := into[mcp.RunResult](t, d.call("run_tests", args{})); r.Stdout != "configured\n" {
 		t.Errorf("%+v", r)

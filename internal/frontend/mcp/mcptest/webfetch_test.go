@@ -22,7 +22,7 @@ func TestN8_WebFetchInternal(t *testing.T) {
 			for _, host := range []string{"localhost", "a.localhost", "127.0.0.1:1", "[::1]", "[::ffff:127.0.0.1]", "10.0.0.1", "169.254.169.254"} {
 				r := d.call("web_fetch", args{"url": "http://" + host + "/"})
 				out := into[mcp.FetchResult](t, r)
-				if !r.IsError || len(out.Denied) != 1 || out.Denied[0].Kind != "connect" || !strings.HasPrefix(out.Denied[0].Rule, "address:") || !strings.Contains(out.Denied[0].Hint, "nothing does for web_fetch") {
+				if !r.IsError || len(out.Denied) != 1 || out.Denied[0].Kind != "connect" || !strings.HasPrefix(out.Denied[0].Rule, "address:") || !strings.Contains(out.Denied[0].Hint, "nothing does for web_fetch") || strings.Contains(r.text, "allow-domain") {
 					t.Errorf("%s: %+v: %s", host, out.Denied, r.text)
 				}
 			}

@@ -153,6 +153,25 @@ type Answer struct {
 	Content map[string]any `json:"content"`
 }
 
+// UnmarshalJSON takes the names of an answer letter for letter: encoding/json
+// takes "Action" for "action" too, also behind it.
+func (a *Answer) UnmarshalJSON(b []byte) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(b, &given); err != nil {
+		return err
+	}
+	*a = Answer{}
+	if raw := given["action"]; raw != nil {
+		if err := json.Unmarshal(raw, &a.Action); err != nil {
+			return err
+		}
+	}
+	if raw := given["content"]; raw != nil {
+		return json.Unmarshal(raw, &a.Content)
+	}
+	return nil
+}
+
 // ErrNoForms is what Elicit says of a client that cannot be asked so.
 var ErrNoForms = errors.New("the client shows no forms")
 

@@ -117,7 +117,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	c.Hidden = in.dropAbsent(c)
 	in.runUser(&c)
 	if !r.Decisions {
-		in.system()
+		in.system(dirs)
 		in.copies(c.Homes)
 		in.locks(r.Locks)
 	}

@@ -27,7 +27,7 @@ func (in *inspector) locks(paths []string) {
 
 // system gathers what does not depend on the policy's paths: the kernel's
 // folders, /run, the resolver file and the host's sockets.
-func (in *inspector) system() {
+func (in *inspector) system(dirs []string) {
 	for _, d := range []string{"/tmp", "/var/tmp", "/run"} {
 		in.kind(d)
 	}
@@ -47,7 +47,7 @@ func (in *inspector) system() {
 			in.host.RunBinds = append(in.host.RunBinds, d)
 		}
 	}
-	in.sockets()
+	in.sockets(dirs)
 }
 
 // runUser is the runtime folder: it is made only where the system would make it.
@@ -74,31 +74,57 @@ func (in *inspector) systemFile(path string) string {
 
 // sockets reads the paths of the unix sockets that somebody has bound: a
 // read-only bind does not stop a connect (docs/facts.md), so each
-// that stays visible is masked.
-func (in *inspector) sockets() {
+// that stays visible is masked. A relative name is looked for where a server
+// of the project starts: in the writable folders' tops.
+func (in *inspector) sockets(dirs []string) {
 	data, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return
 	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
-		i := strings.IndexByte(line, '/')
+		name := boundName(line)
+		switch {
+		case name == "" || name[0] == '@' || seen[name]: // unnamed or abstract: another network namespace
+			continue
+		case name[0] == '/':
+			in.socket(name)
+		default:
+			for _, d := range dirs {
+				in.socket(d + "/" + name)
+			}
+		}
+		seen[name] = true
+	}
+}
+
+// boundName is the name in a line of /proc/net/unix: what follows seven columns
+// and a space.
+func boundName(line string) string {
+	for range 7 {
+		line = strings.TrimLeft(line, " ")
+		i := strings.IndexByte(line, ' ')
 		if i < 0 {
-			continue // unnamed or abstract: another network namespace
+			return ""
 		}
-		path := strings.TrimSuffix(line[i:], "\n")
-		if seen[path] || !policy.IsClean(path) || policy.Inside(path, "/run") || policy.Inside(path, "/var/run") {
-			continue
-		}
-		seen[path] = true
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		if st, err := os.Lstat(real); err == nil && st.Mode()&os.ModeSocket != 0 && !closedToCommand(real) {
-			in.host.Kinds[real] = KindOther
-			in.host.Sockets = append(in.host.Sockets, real)
-		}
+		line = line[i:]
+	}
+	return strings.TrimSuffix(line[1:], "\n")
+}
+
+// socket notes the socket that path leads to, which may be written in any way
+// ("//", ".."): the kernel keeps the name as its owner gave it.
+func (in *inspector) socket(path string) {
+	if policy.Inside(path, "/run") || policy.Inside(path, "/var/run") {
+		return
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || policy.Inside(real, "/run") || in.host.Kinds[real] == KindOther && slices.Contains(in.host.Sockets, real) {
+		return
+	}
+	if st, err := os.Lstat(real); err == nil && st.Mode()&os.ModeSocket != 0 && !closedToCommand(real) {
+		in.host.Kinds[real] = KindOther
+		in.host.Sockets = append(in.host.Sockets, real)
 	}
 }
 

@@ -53,6 +53,42 @@ func TestF12_A85_HostSockets(t *testing.T) {
 	})
 }
 
+// F12: a socket is found by every way to write its name, and by a name that is
+// relative to the workspace, as servers started in it have.
+func TestF12_SocketNames(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		mkdir(t, b.Workspace+"/sub")
+		mkdir(t, b.Home+"/src")
+		Write(t, b.Workspace+"/file", "")
+		names := map[string]string{
+			b.Workspace + "//double": b.Workspace + "/double", b.Workspace + "/./dot": b.Workspace + "/dot",
+			b.Workspace + "/sub/../up": b.Workspace + "/up", b.Home + "//src/s": b.Home + "/src/s",
+			"rel": b.Workspace + "/rel", "./rel2": b.Workspace + "/rel2", "sub/deep": b.Workspace + "/sub/deep",
+		}
+		host := probeOut(t, b) // in the workspace
+		for name, path := range names {
+			host.want("ok", "listen", name)
+			host.want("ok", "connect", path) // the control
+		}
+		host.flush()
+		for _, m := range sandboxed {
+			b.Flags = m.flags
+			p := probeIn(t, b)
+			for _, path := range names {
+				p.want("EACCES|ENOENT|ECONNREFUSED", "connect", path)
+			}
+			p.want("EBUSY|EROFS", "unlink", b.Workspace+"/rel")
+			if m.name != "read-only" {
+				p.want("ok", "listen", "own-"+m.name)
+				p.want("ok", "connect", "own-"+m.name)
+				p.want("ok", "write", b.Workspace+"/file", "x")
+			}
+			p.end()
+		}
+	})
+}
+
 // F12: the system's sockets live in /run, which is the sandbox's own.
 func TestF12_RunSockets(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,21 +132,26 @@ func newWorld(t *testing.T, c policy.NetworkConfig, change ...func(*Options)) *w
 // wait waits for an event.
 func (w *world) wait(what string, ok func(Event) bool) Event {
 	w.t.Helper()
+	events := w.until(what, func(events []Event) bool { return slices.ContainsFunc(events, ok) })
+	return events[slices.IndexFunc(events, ok)]
+}
+
+// until waits for events that are enough, all so far.
+func (w *world) until(what string, enough func([]Event) bool) []Event {
+	w.t.Helper()
 	timeout := time.After(time.Minute)
 	for {
 		w.mu.Lock()
 		change := w.change
-		for _, e := range w.events {
-			if ok(e) {
-				w.mu.Unlock()
-				return e
-			}
-		}
 		w.mu.Unlock()
+		events := w.all()
+		if enough(events) {
+			return events
+		}
 		select {
 		case <-change:
 		case <-timeout:
-			w.t.Fatalf("no event: %s; have %+v", what, w.events)
+			w.t.Fatalf("no event: %s; have %+v", what, events)
 		}
 	}
 }

@@ -161,17 +161,25 @@ func TestB77_FiveHundredQuickRequests(t *testing.T) {
 	if n.Load() != 500 {
 		t.Errorf("%d of 500", n.Load())
 	}
-	var decisions, ends int
-	for _, e := range w.all() {
-		if e.End {
-			ends++
-		} else {
-			decisions++
+	// A client is gone before its request has ended here.
+	count := func(events []Event) (decisions, ends int) {
+		for _, e := range events {
+			if e.End {
+				ends++
+			} else {
+				decisions++
+			}
 		}
+		return decisions, ends
+	}
+	w.until("500 ends", func(events []Event) bool { _, ends := count(events); return ends >= 500 })
+	w.Close() // nothing comes after it
+	for _, e := range w.all() {
 		if e.Err != "" {
 			t.Errorf("%+v", e)
 		}
 	}
+	decisions, ends := count(w.all())
 	if decisions != 500 || ends != 500 {
 		t.Errorf("%d decisions and %d ends", decisions, ends)
 	}

@@ -295,10 +295,10 @@ func TestT3_C1_SwitchUnderAnAgent(t *testing.T) {
 	b := room(t)
 	userSettings(t, b, "[permissions]\nmode = 'bypass'\n")
 	probe := `"$0" run -c 'touch ~/planted 2>/dev/null || echo "$BAWN_TIER held"'`
-	term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", "echo ready; read x; "+probe+`; read x; `+probe+`; echo "I am $BAWN_TIER"; read x`, sandboxtest.Binary())
+	term, cmd := onScreen(t, b, "wrap", "--", "sh", "-c", "echo ready; read x; "+probe+`; echo over; read x; `+probe+`; echo "I am $BAWN_TIER"; read x`, sandboxtest.Binary())
 	shows(t, term, "ready", " guarded ")
 	types(t, term, "\r")
-	shows(t, term, "\nguarded held")
+	shows(t, term, "\nguarded held\nover\n") // what is typed before that is the probe's
 	types(t, term, "\x1bs")
 	shows(t, term, " airlock ", "Sandbox: airlock (new commands)")
 	types(t, term, "\r")

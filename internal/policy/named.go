@@ -78,8 +78,20 @@ func gitControl(elems []string) (id, what string) {
 			continue // not in a git directory itself
 		}
 		switch {
-		case i < last && (is(i, "refs") || is(i, "logs")):
-			return "", "" // branches may have any name
+		case i < last && is(i, "logs"):
+			return "", "" // the logs of branches have their names
+		case i < last && is(i, "refs"):
+			// A branch so called comes by a rename, which the guard judges, and
+			// is not written in place.
+			switch {
+			case is(last, "config"), is(last, "config.worktree"):
+				return "git.config", "git config"
+			case is(last, "commondir"):
+				return "git.pointer", "git pointer file"
+			case is(last-1, "hooks") && HookLike(elems[last]):
+				return "git.hooks", "git hook"
+			}
+			return "", ""
 		case is(i, "hooks"):
 			if i == last-1 && strings.HasSuffix(elems[last], ".sample") {
 				return "", ""
@@ -95,4 +107,23 @@ func gitControl(elems []string) (id, what string) {
 		}
 	}
 	return "", ""
+}
+
+// HookLike says whether a file in a folder of hooks may be one (githooks(5)):
+// of what is not, any other name may be a branch's.
+func HookLike(name string) bool {
+	name = Canon(name)
+	if strings.HasSuffix(name, ".lock") {
+		return false
+	}
+	for _, p := range [...]string{"pre", "post-", "p4-", "fsmonitor-"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	switch name {
+	case "applypatch-msg", "commit-msg", "update", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate":
+		return true
+	}
+	return false
 }

@@ -14,7 +14,7 @@ import (
 func TestCheckAgreesAboutNames(t *testing.T) {
 	b := New(t, "native")
 	ws := b.Workspace
-	for _, dir := range []string{".git/modules/m/hooks", ".git/worktrees/w", ".git/refs/heads", "sub/.git/hooks", "plain"} {
+	for _, dir := range []string{".git/modules/m/hooks", ".git/worktrees/w", ".git/refs/heads/a", ".git/logs/refs/heads/hooks", "sub/.git/hooks", "plain"} {
 		mkdir(t, filepath.Join(ws, dir))
 	}
 	for _, dir := range []string{".git", ".git/modules/m", "sub/.git"} {
@@ -25,9 +25,10 @@ func TestCheckAgreesAboutNames(t *testing.T) {
 	Write(t, filepath.Join(ws, ".git/config"), "[core]\n\thooksPath = .named\n")
 	var paths []string
 	want := map[string]bool{
-		".git": true, ".git/new": true, ".git/HEAD": true, ".git/refs/heads/config": true, ".git/refs/heads/hooks/x": true, ".git/info": true,
+		".git": true, ".git/new": true, ".git/HEAD": true, ".git/refs/heads/config": false, ".git/refs/heads/hooks/x": true, ".git/refs/heads/hooks/update": false, ".git/refs/heads/a/commondir": false, ".git/refs/heads/gitdir": true, ".git/refs/heads/Config": true,
+		".git/logs/refs/heads/config": true, ".git/logs/refs/heads/hooks/update": true, ".git/info": true,
 		".git/objects/config": true, ".git/hooks/x.sample": true, ".git/config": false, ".git/hooks/pre-commit": false, ".git/commondir": false,
-		".git/modules/m/hooks/pre-commit": false, ".git/modules/m/hooks/x.sample": false, ".git/modules/m/config": false, ".git/modules/m/refs/heads/config": true,
+		".git/modules/m/hooks/pre-commit": false, ".git/modules/m/hooks/x.sample": false, ".git/modules/m/config": false, ".git/modules/m/refs/heads/config": false,
 		".git/worktrees/w/gitdir": true, ".git/worktrees/w/config.worktree": false,
 		"sub/.git/hooks/post-commit": false, "sub/.git/config": false, "sub/.git/refs/heads/hooks/x": true, "sub/.git/x": true, "sub/.git/branches/x": false,
 		"plain/.git": false, "plain/hooks/x": true, "plain/config": true, "plain/.GIT": false, "plain/g\u200bit": true, "plain/.g\u200bit": false,

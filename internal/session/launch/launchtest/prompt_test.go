@@ -65,8 +65,9 @@ func TestB124_ExcludedRunsOutsideAfterYes(t *testing.T) {
 	b := box(t, excludes)
 	s := onScreen(t, b, "mytool", "--flag", "a b")
 	shown := s.Wait(t, choices)
-	for _, want := range []string{"    mytool --flag 'a b'\r\n", "/tools/mytool", "rule: exclude:mytool * (" + b.Home + "/.config/bawn/config.toml:2)"} {
-		if !strings.Contains(shown, want) {
+	words := strings.Join(strings.Fields(shown), " ") // however long the paths are
+	for _, want := range []string{"mytool --flag 'a b' ", "/tools/mytool ", "rule: exclude:mytool * (" + b.Home + "/.config/bawn/config.toml:2) "} {
+		if !strings.Contains(words, want) {
 			t.Errorf("the question does not show %q:\n%s", want, shown)
 		}
 	}

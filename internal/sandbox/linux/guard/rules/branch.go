@@ -7,11 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/gitdir"
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -74,28 +74,9 @@ func controlIn(dir string, left *int) bool {
 			if controlIn(dir+"/"+name, left) {
 				return true
 			}
-		case slices.Contains(controlNames[:], canon(name)), base(dir) == "hooks" && hookLike(name):
+		case slices.Contains(controlNames[:], canon(name)), base(dir) == "hooks" && policy.HookLike(name):
 			return true
 		}
-	}
-	return false
-}
-
-// hookLike says whether a file in a folder of hooks may be one (githooks(5)):
-// of what is not, any other name may be a branch's.
-func hookLike(name string) bool {
-	name = canon(name)
-	if strings.HasSuffix(name, ".lock") {
-		return false
-	}
-	for _, p := range [...]string{"pre", "post-", "p4-", "fsmonitor-"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	switch name {
-	case "applypatch-msg", "commit-msg", "update", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate":
-		return true
 	}
 	return false
 }

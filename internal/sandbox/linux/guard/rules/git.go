@@ -48,7 +48,7 @@ func (r *rules) judge(c *guard.Call, s *spot, key string) (guard.Verdict, bool) 
 	if s.below("hooks") {
 		return r.hook(c, s), true
 	}
-	if hookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.data(s.last()-1) {
+	if policy.HookLike(t.Name) && s.last() > 0 && s.is(s.last(), "hooks") && s.data(s.last()-1) {
 		return r.branch(c, s, LiftHooks, hooksText, gitdir.VetRef), true
 	}
 	if s.below("remotes") || s.below("branches") {

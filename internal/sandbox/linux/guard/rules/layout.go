@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/gitdir"
+	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -187,7 +188,7 @@ func noHooks(hooks string, branches bool) bool {
 		return false
 	}
 	for _, e := range entries {
-		if branches && !hookLike(e.Name()) {
+		if branches && !policy.HookLike(e.Name()) {
 			continue
 		}
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".sample") {

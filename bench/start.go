@@ -104,6 +104,13 @@ func (b *bench) start(runs int) error {
 	ratio("native with the name guard / without", native, unguarded, 1.05)
 	added := native.median() - unrecorded.median()
 	verdict(fmt.Sprintf("the log adds %s ms to a run", ms(added)), added <= 200*time.Microsecond, "at most 0.20 ms")
+	many := []string{b.bawn, "run", "--launcher", "native", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"}
+	recorded, plain := mk("recorded", many...), mk("not recorded", many...)
+	plain.env = unrecorded.env
+	if err := measure([]*row{plain, recorded}, max(runs/5, 1)); err != nil {
+		return err
+	}
+	ratio("a run of 200 short commands, recorded / not", recorded, plain, 1.03)
 	fmt.Printf("         guarded (proxy, resolver, transparent mode) costs %s ms more than airlock (a listener that refuses)\n",
 		ms(native.median()-airlock.median()))
 	ratio("a command in a warm session / bawn run", warm, native, 0.8)

@@ -89,6 +89,12 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	c.Hidden = slices.DeleteFunc(c.Hidden, func(h policy.PathRule) bool { // else no folder could hold a CARGO_HOME
 		return h.IsPart() && policy.InsideAny(h.Path, dirs) && in.kind(h.Path) == KindNone
 	})
+	for i, h := range c.Hidden {
+		// No mount holds a link, and a folder in a writable one is no single file.
+		if k := in.kind(h.Path); h.IsSingle() && policy.InsideAny(h.Path, dirs) && k != KindFile && k != KindNone {
+			c.Hidden[i] = h.NotSingle()
+		}
+	}
 	c.Hidden = onDisk(c.Hidden)
 	if len(c.Homes) > 0 {
 		caches := onDisk(append(policy.Caches(c.Homes[0], in.getenv, r.Caches), macCaches(c.Homes[0])...))
@@ -183,6 +189,11 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 		skip = func(home int, place string) bool { return in.farBelow(homes[home], place, true) }
 	}
 	rules := append(policy.CredentialsBut(homes, in.getenv, skip), macCredentials(homes)...)
+	for _, named := range policy.NamedCredentials(r.Environ, r.Env.Keep) {
+		if st, err := os.Stat(named.Path); err != nil || !st.IsDir() { // a folder of such a name may hold anything
+			rules = append(rules, named)
+		}
+	}
 	if r.Preset != nil {
 		rules = slices.DeleteFunc(rules, func(h policy.PathRule) bool { return h.Agent() != "" && h.Agent() == r.Preset.Agent })
 	}
@@ -380,7 +391,7 @@ func (in *inspector) pinParents(path, root string) {
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 	// A workspace or added folder that would hold a credential is refused, but
 	// for one in a cache, which may be the workspace in any tier. What settings
-	// hide may lie in any of them.
+	// hide, and single files that variables name, may lie in any of them.
 	var writable, dirs []string
 	if c.Mode != policy.ReadOnlyMode {
 		if dirs = append(dirs, c.Workspace); c.InCache(c.Workspace) {
@@ -401,7 +412,7 @@ func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 next:
 	for _, r := range c.Hidden {
 		within := writable
-		if r.IsSetting() {
+		if r.IsSetting() || r.IsSingle() {
 			within = dirs
 		}
 		for _, d := range within {

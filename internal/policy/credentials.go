@@ -397,5 +397,5 @@ func CredentialsBut(homes []string, getenv func(string) string, skip func(home i
 	for _, p := range systemSecrets {
 		put(p.path, p.file, p.what)
 	}
-	return append(out, movedCredentials(homes, getenv)...)
+	return append(out, MovedCredentials(homes, getenv)...)
 }

@@ -147,9 +147,9 @@ var agentVariables = [...]struct{ agent, name, home string }{
 	{"cursor", "CURSOR_CONFIG_DIR", ".cursor"},
 }
 
-// movedCredentials are the places to which variables have moved what
+// MovedCredentials are the places to which variables have moved what
 // Credentials hides.
-func movedCredentials(homes []string, getenv func(string) string) []PathRule {
+func MovedCredentials(homes []string, getenv func(string) string) []PathRule {
 	var out []PathRule
 	agent, part, single := "", false, false
 	add := func(at string, file bool, what string) {

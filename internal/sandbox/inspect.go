@@ -81,7 +81,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	}
 	in.workspace = c.Workspace
 	in.findNear(&c, r)
-	c.Homes = in.homes()
+	c.Homes = in.homes(getenv(r.Asking, "HOME"))
 	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
 		return c, in.host, err
 	}
@@ -142,12 +142,12 @@ type inspector struct {
 
 // Homes are the caller's home folders by real path: that of the environment,
 // and those that the system knows.
-func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes() }
+func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes("") }
 
 // homes returns the caller's home folders by real path: $HOME first, and those
-// that the system knows, so that a changed HOME does not expose the real one. A place
-// that is private in the sandbox is hidden already, and no home.
-func (in *inspector) homes() []string {
+// that the system knows, so that a changed HOME does not expose the real one; that of
+// who asks comes last. A place that is private in the sandbox is hidden already, and no home.
+func (in *inspector) homes(asking string) []string {
 	var out []string
 	add := func(dir string) {
 		if !filepath.IsAbs(dir) {
@@ -173,6 +173,7 @@ func (in *inspector) homes() []string {
 	for _, dir := range systemHomes(os.Getuid()) {
 		add(dir)
 	}
+	add(asking)
 	return out
 }
 
@@ -189,7 +190,12 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 		skip = func(home int, place string) bool { return in.farBelow(homes[home], place, true) }
 	}
 	rules := append(policy.CredentialsBut(homes, in.getenv, skip), macCredentials(homes)...)
-	for _, named := range policy.NamedCredentials(r.Environ, r.Env.Keep) {
+	named := policy.NamedCredentials(r.Environ, r.Env.Keep)
+	if asking := slices.DeleteFunc(slices.Clone(r.Asking), func(e string) bool { return slices.Contains(r.Environ, e) }); len(asking) > 0 {
+		rules = append(rules, policy.MovedCredentials(homes, func(name string) string { return getenv(asking, name) })...)
+		named = append(named, policy.NamedCredentials(asking, r.Env.Keep)...)
+	}
+	for _, named := range named {
 		if st, err := os.Stat(named.Path); err != nil || !st.IsDir() { // a folder of such a name may hold anything
 			rules = append(rules, named)
 		}

@@ -91,7 +91,7 @@ func (s *settings) settleTier(t policy.Tier, c session.Command, guard bool) (pol
 		return policy.Policy{}, sandbox.Host{}, err
 	}
 	r := one.request(guard)
-	r.Tier = t
+	r.Tier, r.Asking = t, c.Environ
 	return session.SettleTier(s.config, r)
 }
 

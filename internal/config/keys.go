@@ -141,7 +141,7 @@ var keys = [numKeys]Key{
 	keyEscape: {"sandbox", "escape_hatch_binaries", Programs, nil, "", "C4", "BAWN_ESCAPE_HATCH_BINARIES", Widens, NotProject, `["/usr/local/bin/deploy"]`,
 		"Programs that, called by this absolute path, run with full permissions and without a question."},
 	keyEnvKeep: {"sandbox", "env_keep", Names, nil, "", "E1", "BAWN_ENV_KEEP", Widens, Project, `["NPM_TOKEN"]`,
-		"Variables that commands see although they look like credentials."},
+		"Variables that commands see although they look like credentials. The file that one names (`DB_PASSWORD_FILE`) is not hidden then."},
 	keyEnvDrop: {"sandbox", "env_drop", Names, nil, "", "E1", "BAWN_ENV_DROP", Tightens, Project, `["COMPANY_*"]`,
 		"Variables that commands do not see. Wins over `env_keep`."},
 	keyProtect: {"sandbox", "protect", Places, nil, "", "F2", "BAWN_PROTECT", Tightens, Project, `["deploy", ".husky"]`,

@@ -37,6 +37,8 @@ var homeSecrets = [...]place{
 	{".config/scw", false, "Scaleway credentials"},
 	{".config/exoscale", false, "Exoscale credentials"},
 	{".config/linode-cli", true, "Linode tokens"},
+	{".config/openstack", false, "OpenStack credentials"},
+	{".bluemix", false, "IBM Cloud credentials"},
 	{".railway", false, "Railway tokens"},
 	{".supabase", false, "Supabase tokens"},
 	{".sentryclirc", true, "Sentry tokens"},
@@ -54,6 +56,8 @@ var homeSecrets = [...]place{
 	{".terraform.d", false, "Terraform credentials"},
 	{".terraformrc", true, "Terraform credentials"},
 	{".config/terraform", false, "Terraform credentials"},
+	{".tofurc", true, "OpenTofu credentials"},
+	{".config/opentofu", false, "OpenTofu credentials"},
 	{".pulumi", false, "Pulumi credentials"},
 	{".ansible", false, "Ansible tokens and sockets"},
 	{".vault-token", true, "Vault tokens"},
@@ -82,6 +86,7 @@ var homeSecrets = [...]place{
 	{".gem/credentials", true, "RubyGems keys"},
 	{".local/share/gem/credentials", true, "RubyGems keys"},
 	{".bundle/config", true, "Bundler credentials"},
+	{".hex/hex.config", true, "Hex keys"},
 	{".composer/auth.json", true, "Composer credentials"},
 	{".config/composer/auth.json", true, "Composer credentials"},
 	{".m2/settings.xml", true, "Maven passwords"},
@@ -117,6 +122,7 @@ var homeSecrets = [...]place{
 	{".ngrok2", false, "ngrok tokens"},
 	{".config/ngrok", false, "ngrok tokens"},
 	{".cloudflared", false, "Cloudflare tunnel credentials"},
+	{".config/borg/keys", false, "backup keys"},
 	{".config/sops", false, "age and sops keys"},
 	{".config/age", false, "age keys"},
 	{".age", false, "age keys"},
@@ -130,6 +136,10 @@ var homeSecrets = [...]place{
 	{".password-store", false, "password stores"},
 	{".local/share/password-store", false, "password stores"},
 	{".local/share/gopass", false, "password stores"},
+	{".config/gopass", false, "password stores"},
+	{".lpass", false, "LastPass sessions"},
+	{".local/share/lpass", false, "LastPass sessions"},
+	{".config/lpass", false, "LastPass sessions"},
 	{".local/share/keyrings", false, "desktop keyrings"},
 	{".gnome2/keyrings", false, "desktop keyrings"},
 	{".local/share/kwalletd", false, "desktop keyrings"},
@@ -387,5 +397,5 @@ func CredentialsBut(homes []string, getenv func(string) string, skip func(home i
 	for _, p := range systemSecrets {
 		put(p.path, p.file, p.what)
 	}
-	return append(out, movedCredentials(homes, getenv)...)
+	return append(out, MovedCredentials(homes, getenv)...)
 }

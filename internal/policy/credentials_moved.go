@@ -16,13 +16,40 @@ var envSecrets = [...]struct {
 	{"GNUPGHOME", "", false, "GnuPG keys"},
 	{"AWS_SHARED_CREDENTIALS_FILE", "", true, "AWS credentials"},
 	{"AWS_CONFIG_FILE", "", true, "AWS credentials"},
+	{"AWS_CREDENTIAL_FILE", "", true, "AWS credentials"}, // of older tools
 	{"AZURE_CONFIG_DIR", "", false, "Azure credentials"},
+	{"AZURE_AUTH_LOCATION", "", true, "Azure credentials"},
+	{"ARM_CLIENT_CERTIFICATE_PATH", "", true, "Azure credentials"},
 	{"CLOUDSDK_CONFIG", "", false, "Google Cloud credentials"},
+	{"CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", "", true, "Google Cloud credentials"},
 	{"GOOGLE_APPLICATION_CREDENTIALS", "", true, "Google Cloud credentials"},
+	{"GOOGLE_CREDENTIALS", "", true, "Google Cloud credentials"},
+	{"GOOGLE_CLOUD_KEYFILE_JSON", "", true, "Google Cloud credentials"},
+	{"GCLOUD_KEYFILE_JSON", "", true, "Google Cloud credentials"},
+	{"GOOGLE_GHA_CREDS_PATH", "", true, "Google Cloud credentials"},
+	{"ALIBABA_CLOUD_CREDENTIALS_FILE", "", true, "Alibaba Cloud credentials"},
+	{"IBM_CREDENTIALS_FILE", "", true, "IBM Cloud credentials"},
+	{"OS_CLIENT_CONFIG_FILE", "", true, "OpenStack credentials"},
+	{"OS_CLIENT_SECURE_FILE", "", true, "OpenStack credentials"},
+	{"HCLOUD_CONFIG", "", true, "Hetzner Cloud credentials"},
+	{"SCW_CONFIG_PATH", "", true, "Scaleway credentials"},
+	{"EXOSCALE_CONFIG", "", true, "Exoscale credentials"},
+	{"LINODE_CLI_CONFIG", "", true, "Linode tokens"},
+	{"FLY_CONFIG_DIR", "", false, "Fly.io credentials"},
+	{"SENTRY_PROPERTIES", "", true, "Sentry tokens"},
+	{"TF_CLI_CONFIG_FILE", "", true, "Terraform credentials"},
+	{"TERRAFORM_CONFIG", "", true, "Terraform credentials"}, // its older name
 	{"KUBECONFIG", "", true, "Kubernetes credentials"},
+	{"KUBE_CONFIG_PATH", "", true, "Kubernetes credentials"},
+	{"KUBE_CONFIG_PATHS", "", true, "Kubernetes credentials"},
+	{"TALOSCONFIG", "", true, "Talos credentials"},
+	{"ARGOCD_CONFIG_DIR", "", false, "Argo CD tokens"},
 	{"DOCKER_CONFIG", "", false, "Docker credentials"},
+	{"DOCKER_CERT_PATH", "key.pem", true, "Docker keys"},
+	{"CONTAINER_SSHKEY", "", true, "SSH keys"},
 	{"REGISTRY_AUTH_FILE", "", true, "container registry credentials"},
 	{"GH_CONFIG_DIR", "", false, "GitHub CLI tokens"},
+	{"HUB_CONFIG", "", true, "GitHub tokens"},
 	{"GLAB_CONFIG_DIR", "", false, "GitLab CLI tokens"},
 	{"NETRC", "", true, "login passwords"},
 	{"CURLOPT_NETRC_FILE", "", true, "login passwords"},
@@ -36,31 +63,66 @@ var envSecrets = [...]struct {
 	{"BUNDLE_USER_CONFIG", "", true, "Bundler credentials"},
 	{"POETRY_CONFIG_DIR", "auth.toml", true, "Poetry credentials"},
 	{"UV_CREDENTIALS_DIR", "", false, "uv credentials"},
+	{"HEX_HOME", "hex.config", true, "Hex keys"},
+	{"SBT_CREDENTIALS", "", true, "sbt credentials"},
+	{"COURSIER_CREDENTIALS", "", true, "Coursier credentials"},
+	{"JFROG_CLI_HOME_DIR", "", false, "JFrog tokens"},
 	{"PULUMI_HOME", "credentials.json", true, "Pulumi credentials"},
+	{"PULUMI_CREDENTIALS_PATH", "credentials.json", true, "Pulumi credentials"},
 	{"RCLONE_CONFIG", "", true, "rclone credentials"},
 	{"BOTO_CONFIG", "", true, "Google Cloud credentials"},
+	{"S3CMD_CONFIG", "", true, "S3 credentials"},
+	{"MC_CONFIG_DIR", "", false, "MinIO credentials"},
 	{"OCI_CLI_CONFIG_FILE", "", true, "Oracle Cloud credentials"},
+	{"OCI_CLI_KEY_FILE", "", true, "Oracle Cloud credentials"},
+	{"TUNNEL_ORIGIN_CERT", "", true, "Cloudflare tunnel credentials"},
+	{"TUNNEL_CRED_FILE", "", true, "Cloudflare tunnel credentials"},
 	{"DATABRICKS_CONFIG_FILE", "", true, "Databricks tokens"},
 	{"SNOWFLAKE_HOME", "", false, "Snowflake credentials"},
 	{"KAGGLE_CONFIG_DIR", "", false, "Kaggle keys"},
+	{"INFLUX_CONFIGS_PATH", "", true, "InfluxDB tokens"},
 	{"HELM_REGISTRY_CONFIG", "", true, "Helm registry credentials"},
+	{"HELM_REPOSITORY_CONFIG", "", true, "Helm registry credentials"},
 	{"ANSIBLE_VAULT_PASSWORD_FILE", "", true, "Ansible vault passwords"},
+	{"ANSIBLE_GALAXY_TOKEN_PATH", "", true, "Ansible tokens"},
 	{"OP_CONFIG_DIR", "", false, "1Password sessions"},
 	{"BITWARDENCLI_APPDATA_DIR", "", false, "Bitwarden vaults"},
+	{"LPASS_HOME", "", false, "LastPass sessions"},
 	{"HF_HOME", "token", true, "Hugging Face tokens"},
 	{"HF_HOME", "stored_tokens", true, "Hugging Face tokens"},
 	{"HF_TOKEN_PATH", "", true, "Hugging Face tokens"},
 	{"VAULT_TOKEN_FILE", "", true, "Vault tokens"},
+	{"VAULT_CLIENT_KEY", "", true, "TLS keys"},
+	{"CONSUL_CLIENT_KEY", "", true, "TLS keys"},
+	{"NOMAD_CLIENT_KEY", "", true, "TLS keys"},
+	{"ETCDCTL_KEY", "", true, "TLS keys"},
+	{"GIT_SSL_KEY", "", true, "TLS keys"},
+	{"PGSSLKEY", "", true, "TLS keys"},
+	{"SSLKEYLOGFILE", "", true, "TLS session keys"},
+	{"BORG_KEY_FILE", "", true, "backup keys"},
+	{"BORG_KEYS_DIR", "", false, "backup keys"},
+	{"CREDENTIALS_DIRECTORY", "", false, "system credentials"},
+	{"KRB5CCNAME", "", true, "Kerberos tickets"},
+	{"KRB5_KTNAME", "", true, "Kerberos keys"},
+	{"KRB5_CLIENT_KTNAME", "", true, "Kerberos keys"},
 	{"PASSWORD_STORE_DIR", "", false, "password stores"},
 	{"PGPASSFILE", "", true, "PostgreSQL passwords"},
 	{"PGSERVICEFILE", "", true, "PostgreSQL passwords"},
+	{"MYSQL_TEST_LOGIN_FILE", "", true, "MySQL passwords"},
 	{"HISTFILE", "", true, "shell histories"},
+	{"ZDOTDIR", ".zsh_history", true, "shell histories"},
+	{"ATUIN_DB_PATH", "", true, "shell histories"},
+	{"ATUIN_KEY_PATH", "", true, "shell histories' keys"},
 	{"PYTHON_HISTORY", "", true, "interpreter histories"},
 	{"NODE_REPL_HISTORY", "", true, "interpreter histories"},
 	{"PSQL_HISTORY", "", true, "database histories"},
 	{"MYSQL_HISTFILE", "", true, "database histories"},
+	{"MARIADB_HISTFILE", "", true, "database histories"},
+	{"REDISCLI_HISTFILE", "", true, "database histories"},
 	{"SQLITE_HISTORY", "", true, "database histories"},
 	{"XAUTHORITY", "", true, "X11 cookies"},
+	{"ICEAUTHORITY", "", true, "session cookies"},
+	{"PULSE_COOKIE", "", true, "sound cookies"},
 	{"SOPS_AGE_KEY_FILE", "", true, "age keys"},
 	{"XDG_CONFIG_HOME", "bawn", false, "bawn's settings"},
 	{"XDG_STATE_HOME", "bawn", false, "bawn's state files"},
@@ -85,17 +147,17 @@ var agentVariables = [...]struct{ agent, name, home string }{
 	{"cursor", "CURSOR_CONFIG_DIR", ".cursor"},
 }
 
-// movedCredentials are the places to which variables have moved what
+// MovedCredentials are the places to which variables have moved what
 // Credentials hides.
-func movedCredentials(homes []string, getenv func(string) string) []PathRule {
+func MovedCredentials(homes []string, getenv func(string) string) []PathRule {
 	var out []PathRule
-	agent, part := "", false
+	agent, part, single := "", false, false
 	add := func(at string, file bool, what string) {
 		if !IsClean(at) {
 			return
 		}
 		r := hiddenRule(at, what, file)
-		r.id, r.part = agent, part && r.kind != kindOwn
+		r.id, r.part, r.single = agent, part && r.kind != kindOwn, single
 		out = append(out, r)
 	}
 	for _, e := range envSecrets {
@@ -104,12 +166,12 @@ func movedCredentials(homes []string, getenv func(string) string) []PathRule {
 			continue
 		}
 		part = e.sub != ""
-		for _, dir := range strings.Split(v, ":") { // KUBECONFIG is a list
-			if dir = named(dir); dir != "" {
-				add(strings.TrimSuffix(dir+"/"+e.sub, "/"), e.file, e.what)
-			}
+		single = e.file && !part
+		for _, dir := range namedAll(e.name, v) {
+			add(strings.TrimSuffix(dir+"/"+e.sub, "/"), e.file, e.what)
 		}
 	}
+	single = false
 	for _, e := range agentVariables {
 		dir := named(getenv(e.name))
 		if dir == "" {
@@ -147,6 +209,24 @@ func movedCredentials(homes []string, getenv func(string) string) []PathRule {
 		for i := range agentSecrets {
 			agent = agentSecrets[i].agent
 			moved(&agentSecrets[i].place)
+		}
+	}
+	return out
+}
+
+// namedAll are the places that a variable's value names: of most one, with the
+// type before it that Kerberos and Coursier write, of Kubernetes' a list.
+func namedAll(name, v string) (out []string) {
+	all := []string{v}
+	if strings.HasPrefix(name, "KUBE") {
+		all = strings.Split(v, ":")
+	}
+	for _, p := range all {
+		for _, kind := range [...]string{"FILE:", "DIR:", "file://"} {
+			p = strings.TrimPrefix(p, kind)
+		}
+		if p = named(p); p != "" {
+			out = append(out, p)
 		}
 	}
 	return out

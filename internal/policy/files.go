@@ -60,12 +60,13 @@ type PathRule struct {
 	Path   string
 	Access Access
 	// File is set where the rule is about one file, not a folder.
-	File bool
-	kind ruleKind
-	id   string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is
-	what string  // what the place is
-	by   *Origin // who wrote it; nil is the program itself
-	part bool    // IsPart
+	File   bool
+	part   bool // IsPart
+	single bool // IsSingle
+	kind   ruleKind
+	id     string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is
+	what   string  // what the place is
+	by     *Origin // who wrote it; nil is the program itself
 }
 
 // From returns the rule with the place that says it.
@@ -108,6 +109,17 @@ func (r PathRule) Agent() string {
 // moved, and that holds much else: where nothing is there, the folder may well
 // lie in a workspace.
 func (r PathRule) IsPart() bool { return r.part }
+
+// IsSingle reports whether the rule hides one file because a variable names it:
+// like what settings hide, it may lie in a writable folder, and is hidden there
+// as far as it exists.
+func (r PathRule) IsSingle() bool { return r.single }
+
+// NotSingle is the rule of a place that turned out to be no plain file.
+func (r PathRule) NotSingle() PathRule {
+	r.single = false
+	return r
+}
 
 // IsPreset reports whether the rule is one of PresetRule's.
 func (r PathRule) IsPreset() bool { return r.kind == kindPreset }

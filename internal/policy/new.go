@@ -205,7 +205,7 @@ func checkFolder(kind, dir string, c Config) error {
 			return refuse("it is or lies in "+h.Path+": "+h.Rule().Text, pick)
 		}
 		// What the settings hide may lie in a writable folder: that is its use.
-		if !inCache && !h.IsSetting() && Inside(h.Path, dir) {
+		if !inCache && !h.IsSetting() && !h.IsSingle() && Inside(h.Path, dir) {
 			return refuse("it contains "+h.Path+": "+h.Rule().Text, pick)
 		}
 	}

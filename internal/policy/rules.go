@@ -14,7 +14,7 @@ func (c Config) systemRules() []PathRule {
 	if c.Temp == HostTemp {
 		write, temp = ReadWrite, "the host's temp folder"
 	}
-	rs := make([]PathRule, 0, len(c.Hidden)+len(c.Protected)+len(c.Caches)+40)
+	rs := make([]PathRule, 0, len(c.Hidden)+len(c.Protected)+len(c.Caches)+56)
 	rs = append(rs,
 		fixed("/", ReadOnly, "root", "the system is read-only in the sandbox"),
 		fixed("/tmp", write, "temp", temp).From(c.TempOrigin),
@@ -26,6 +26,9 @@ func (c Config) systemRules() []PathRule {
 		fixed("/sys", ReadOnly, "sys", "the kernel's settings are read-only"),
 		fixed("/run", ReadOnly, "run", "the sandbox has its own, empty /run"),
 	)
+	for _, f := range kernelFiles {
+		rs = append(rs, PathRule{Path: f, File: true, kind: kindFixed, id: "kernel", what: "the kernel's memory and tables are hidden from sandboxed commands"})
+	}
 	for _, d := range devices {
 		rs = append(rs, fixed("/dev/"+d, ReadWrite, "devices", "a harmless device"))
 	}
@@ -90,6 +93,16 @@ func (c Config) asFolder(cache PathRule) bool {
 	inside := func(dir string) bool { return Inside(cache.Path, dir) }
 	return cache.Access == PrivateCopy && (inside(c.Workspace) || slices.ContainsFunc(c.AddDirs, inside) || slices.ContainsFunc(c.GitDirs, inside))
 }
+
+// kernelFiles show the kernel's memory, keys and addresses.
+var kernelFiles = [...]string{
+	"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/timer_list", "/proc/timer_stats",
+	"/proc/latency_stats", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+	"/proc/vmallocinfo", "/proc/iomem", "/proc/ioports",
+}
+
+// KernelFiles are the files of /proc that no sandboxed command may read.
+func KernelFiles() []string { return kernelFiles[:] }
 
 // devices are the nodes the sandbox's /dev has.
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"}

@@ -38,6 +38,7 @@ type Host struct {
 	Locks      []string           // Request.Locks
 	HostsFile  string             // the same of /etc/hosts
 	Hostname   string
+	Shut       map[string]bool // kernel files that only another user can read and write, as their modes say
 	Warnings   []string
 }
 

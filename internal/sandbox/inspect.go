@@ -81,7 +81,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	}
 	in.workspace = c.Workspace
 	in.findNear(&c, r)
-	c.Homes = in.homes()
+	c.Homes = in.homes(getenv(r.Asking, "HOME"))
 	if c.Hidden, err = in.hidden(c.Homes, r); err != nil {
 		return c, in.host, err
 	}
@@ -89,6 +89,12 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	c.Hidden = slices.DeleteFunc(c.Hidden, func(h policy.PathRule) bool { // else no folder could hold a CARGO_HOME
 		return h.IsPart() && policy.InsideAny(h.Path, dirs) && in.kind(h.Path) == KindNone
 	})
+	for i, h := range c.Hidden {
+		// No mount holds a link, and a folder in a writable one is no single file.
+		if k := in.kind(h.Path); h.IsSingle() && policy.InsideAny(h.Path, dirs) && k != KindFile && k != KindNone {
+			c.Hidden[i] = h.NotSingle()
+		}
+	}
 	c.Hidden = onDisk(c.Hidden)
 	if len(c.Homes) > 0 {
 		caches := onDisk(append(policy.Caches(c.Homes[0], in.getenv, r.Caches), macCaches(c.Homes[0])...))
@@ -136,12 +142,12 @@ type inspector struct {
 
 // Homes are the caller's home folders by real path: that of the environment,
 // and those that the system knows.
-func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes() }
+func Homes(getenv func(string) string) []string { return (&inspector{getenv: getenv}).homes("") }
 
 // homes returns the caller's home folders by real path: $HOME first, and those
-// that the system knows, so that a changed HOME does not expose the real one. A place
-// that is private in the sandbox is hidden already, and no home.
-func (in *inspector) homes() []string {
+// that the system knows, so that a changed HOME does not expose the real one; that of
+// who asks comes last. A place that is private in the sandbox is hidden already, and no home.
+func (in *inspector) homes(asking string) []string {
 	var out []string
 	add := func(dir string) {
 		if !filepath.IsAbs(dir) {
@@ -167,6 +173,7 @@ func (in *inspector) homes() []string {
 	for _, dir := range systemHomes(os.Getuid()) {
 		add(dir)
 	}
+	add(asking)
 	return out
 }
 
@@ -183,6 +190,16 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 		skip = func(home int, place string) bool { return in.farBelow(homes[home], place, true) }
 	}
 	rules := append(policy.CredentialsBut(homes, in.getenv, skip), macCredentials(homes)...)
+	named := policy.NamedCredentials(r.Environ, r.Env.Keep)
+	if asking := slices.DeleteFunc(slices.Clone(r.Asking), func(e string) bool { return slices.Contains(r.Environ, e) }); len(asking) > 0 {
+		rules = append(rules, policy.MovedCredentials(homes, func(name string) string { return getenv(asking, name) })...)
+		named = append(named, policy.NamedCredentials(asking, r.Env.Keep)...)
+	}
+	for _, named := range named {
+		if st, err := os.Stat(named.Path); err != nil || !st.IsDir() { // a folder of such a name may hold anything
+			rules = append(rules, named)
+		}
+	}
 	if r.Preset != nil {
 		rules = slices.DeleteFunc(rules, func(h policy.PathRule) bool { return h.Agent() != "" && h.Agent() == r.Preset.Agent })
 	}
@@ -380,7 +397,7 @@ func (in *inspector) pinParents(path, root string) {
 func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 	// A workspace or added folder that would hold a credential is refused, but
 	// for one in a cache, which may be the workspace in any tier. What settings
-	// hide may lie in any of them.
+	// hide, and single files that variables name, may lie in any of them.
 	var writable, dirs []string
 	if c.Mode != policy.ReadOnlyMode {
 		if dirs = append(dirs, c.Workspace); c.InCache(c.Workspace) {
@@ -401,7 +418,7 @@ func (in *inspector) dropAbsent(c policy.Config) []policy.PathRule {
 next:
 	for _, r := range c.Hidden {
 		within := writable
-		if r.IsSetting() {
+		if r.IsSetting() || r.IsSingle() {
 			within = dirs
 		}
 		for _, d := range within {

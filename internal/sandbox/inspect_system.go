@@ -48,6 +48,32 @@ func (in *inspector) system(dirs []string) {
 		}
 	}
 	in.sockets(dirs)
+	in.host.Shut = shutKernelFiles("/proc", os.Getuid(), os.Geteuid())
+}
+
+// shutKernelFiles are those of Plan's kernel files that their owner and mode keep
+// from the command. It has this process's uid, the only one of its user namespace,
+// with no capability and no way to one, so that modes decide: another user's file
+// without any bit for group and others is neither opened nor given a mode. The
+// sandbox's /proc is another mount of the same entries: a mask that a container
+// put over one is none of them.
+func shutKernelFiles(proc string, uids ...int) map[string]bool {
+	var root unix.Stat_t
+	if unix.Lstat(proc, &root) != nil {
+		return nil
+	}
+	out := make(map[string]bool, 8)
+	for _, f := range slices.Concat(procReadOnly[:], policy.KernelFiles()) {
+		var st unix.Stat_t
+		if unix.Lstat(proc+strings.TrimPrefix(f, "/proc"), &st) != nil {
+			continue
+		}
+		other := st.Uid == 0 && !slices.Contains(uids, 0)
+		if other && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o077 == 0 && st.Dev == root.Dev {
+			out[f] = true
+		}
+	}
+	return out
 }
 
 // runUser is the runtime folder: it is made only where the system would make it.

@@ -150,26 +150,27 @@ func (pl *planner) gone(path string) bool {
 	return pl.skeleton[policy.Parent(path)] // skeletons show no sockets
 }
 
-// procReadOnly and procHidden are the kernel's own switches and memory: in a
-// user namespace uid 0 still owns them (docs/facts.md).
+// procReadOnly are the kernel's own switches: in a user namespace uid 0 still
+// owns them (docs/facts.md).
 var procReadOnly = [...]string{
 	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/asound", "/proc/scsi",
 	"/proc/mtrr", "/proc/driver", "/proc/tty", "/proc/pressure", "/proc/slabinfo", "/proc/dynamic_debug",
 }
 
-var procHidden = [...]string{
-	"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/timer_list", "/proc/timer_stats",
-	"/proc/latency_stats", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
-	"/proc/vmallocinfo", "/proc/iomem", "/proc/ioports",
-}
-
+// kernel shows the sandbox's own /proc, with its memory masked (policy.KernelFiles).
+// What is shut to the command as it is needs no mount: under bubblewrap each costs
+// more than all others before it (docs/decisions/0003-stage.md).
 func (pl *planner) kernel() {
 	pl.add(Mount{Op: OpProc, Target: "/proc"})
 	for _, f := range procReadOnly {
-		pl.add(Mount{Op: OpPin, Target: f, Try: true})
+		if !pl.host.Shut[f] {
+			pl.add(Mount{Op: OpPin, Target: f, Try: true})
+		}
 	}
-	for _, f := range procHidden {
-		pl.add(Mount{Op: OpMask, Target: f, Try: true})
+	for _, f := range policy.KernelFiles() {
+		if !pl.host.Shut[f] {
+			pl.add(Mount{Op: OpMask, Target: f, Try: true})
+		}
 	}
 	pl.add(Mount{Op: OpDev, Target: "/dev"})
 }

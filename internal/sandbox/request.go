@@ -15,6 +15,7 @@ type Request struct {
 	Temp       policy.TempMode
 	Env        policy.EnvRules
 	Environ    []string // the caller's environment
+	Asking     []string // that of the process which asks for it, where it is another: what it names is hidden as well
 	Network    policy.NetworkConfig
 	Caches     policy.CacheMode
 	Guard      bool          // names that do not exist yet can be held too

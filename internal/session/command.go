@@ -12,6 +12,9 @@ type Command struct {
 	// Text is shell text, if IsText.
 	Text   string
 	IsText bool
+	// Environ is that of the process which asked for it, where that is not the
+	// session's own: what it names is hidden as well.
+	Environ []string
 	// Preset: it is the agent of bawn wrap, which has what its preset opens.
 	Preset bool
 }

@@ -26,7 +26,9 @@ func (t *task) run(tier policy.Tier, who Asking) (code int, reason string) {
 	s.mu.Lock()
 	t.rec = s.recorder()
 	s.mu.Unlock()
-	p, host, err := s.setup.Settle(tier, t.command())
+	c := t.command()
+	c.Environ = t.asking()
+	p, host, err := s.setup.Settle(tier, c)
 	if err != nil {
 		return 125, err.Error()
 	}
@@ -137,7 +139,7 @@ func (t *task) siblings(p policy.Policy, c *sandbox.Command) (end func()) {
 	if inner == nil || p.Profile() != policy.NoProfile {
 		return func() {}
 	}
-	path, shown, end, err := inner(Sibling{Tier: t.info.Tier, NoEgress: t.start.NoEgress})
+	path, shown, end, err := inner(Sibling{Tier: t.info.Tier, NoEgress: t.start.NoEgress, Asking: t.asking()})
 	if err != nil {
 		t.warn("bawn run inside this command will refuse: " + err.Error())
 		return func() {}
@@ -185,6 +187,14 @@ func (t *task) environ() []string {
 		out = append(out, e)
 	}
 	return append(out, "PWD="+t.info.Dir)
+}
+
+// asking is Client.Asking, if there is a client.
+func (t *task) asking() []string {
+	if t.client == nil {
+		return nil
+	}
+	return t.client.Asking
 }
 
 func (t *task) tty() bool {

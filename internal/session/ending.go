@@ -47,7 +47,7 @@ func (t *task) end(code int, reason string) {
 		}
 		t.client.Event(ev, end)
 		// Megabytes that the client chose, and that nobody needs any more.
-		t.start.Args, t.start.Text, t.client.Environ = nil, "", nil
+		t.start.Args, t.start.Text, t.client.Environ, t.client.Asking = nil, "", nil, nil
 	}
 	s.watchers.tell()
 }

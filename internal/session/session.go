@@ -96,6 +96,7 @@ type Asking struct {
 type Sibling struct {
 	Tier     policy.Tier
 	NoEgress bool
+	Asking   []string // Client.Asking
 }
 
 // InnerSocket makes the socket by which a command asks. path is shown in its sandbox;

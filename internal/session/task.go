@@ -36,6 +36,9 @@ type Client struct {
 	Stdio   sandbox.Stdio
 	TTY     bool
 	Environ []string
+	// Asking is the environment of the process outside every sandbox that asked,
+	// by its own command or one around this: what it names is hidden.
+	Asking []string
 	// Tier is the widest that the command may have.
 	Tier policy.Tier
 	// Event is told what happens: EventTTY, whose file is the client's to

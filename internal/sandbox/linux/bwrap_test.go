@@ -69,7 +69,7 @@ func TestBwrapArgsGolden(t *testing.T) {
 	if b.String() != string(want) {
 		t.Errorf("run with -update if the change is meant\n--- want\n%s--- got\n%s", want, b.String())
 	}
-	if !slices.Equal(data, []string{"# none\n", ""}) {
+	if !slices.Equal(data, []string{"", "# none\n"}) {
 		t.Errorf("data: %q", data)
 	}
 }
@@ -111,5 +111,35 @@ func TestA79_NamesAreNotOptions(t *testing.T) {
 		if slices.Contains(args, "--share-net") || strings.Contains(strings.Join(args, " "), "\x00") {
 			t.Errorf("%q became an option: %q", dir, args)
 		}
+	}
+}
+
+// Steps below one folder of the root keep their order; what reads much for what
+// it adds comes first; a step of the root itself changes nothing.
+func TestBwrapCheapestOrder(t *testing.T) {
+	tops := func(mounts []sandbox.Mount) (out []string) {
+		for _, m := range mounts {
+			top, _, _ := strings.Cut(m.Target[1:], "/")
+			if len(out) == 0 || out[len(out)-1] != top {
+				out = append(out, top)
+			}
+		}
+		return out
+	}
+	got := cheapest(allSteps)
+	if want := []string{"home", "etc", "var", "dev", "proc", "tmp", "run"}; len(got) != len(allSteps) || !slices.Equal(tops(got), want) {
+		t.Errorf("%q, want %q", tops(got), want)
+	}
+	for _, top := range tops(got) {
+		of := func(mounts []sandbox.Mount) []sandbox.Mount {
+			return slices.DeleteFunc(slices.Clone(mounts), func(m sandbox.Mount) bool { return !policy.Inside(m.Target, "/"+top) })
+		}
+		if !slices.Equal(of(got), of(allSteps)) {
+			t.Errorf("/%s: another order", top)
+		}
+	}
+	whole := append([]sandbox.Mount{{Op: sandbox.OpTmpfs, Target: "/"}}, allSteps...)
+	if !slices.Equal(cheapest(whole), whole) {
+		t.Error("steps of the root are moved")
 	}
 }

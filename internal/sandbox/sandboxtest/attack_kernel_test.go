@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"bawn/internal/policy"
 )
 
 // kernelWants are the answers inside and outside. Outside as root most work;
@@ -149,8 +152,21 @@ func TestF12_KernelFilesReadOnly(t *testing.T) {
 		} {
 			p.want("EROFS|EACCES|ENOENT|EPERM", "write", f)
 		}
-		for _, f := range []string{"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kallsyms", "/proc/timer_list"} {
-			p.want("EACCES|ENOENT|EPERM", "read", f)
+		// Those that only root can read have no mask for an ordinary user.
+		for _, f := range append(slices.Clone(policy.KernelFiles()), "/proc/slabinfo", "/proc/sysrq-trigger") {
+			if !exists(f) {
+				p.want("ENOENT", "read", f)
+				continue
+			}
+			for _, way := range []string{f, "/proc/self/root" + f, "/proc/1/.." + f[len("/proc"):]} {
+				if f != "/proc/sysrq-trigger" && (f != "/proc/slabinfo" || os.Getuid() != 0) {
+					p.want("EACCES", "read", way)
+				}
+				p.want(denied, "write", way)
+				p.want(denied, "chmod", way)
+			}
+			p.want(denied, "unlink", f)
+			p.want(denied, "link", f, "/tmp/"+filepath.Base(f))
 		}
 		p.want("ok", "read", "/proc/sys/kernel/core_pattern")
 		p.want("ok", "read", "/proc/meminfo")

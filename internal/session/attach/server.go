@@ -192,8 +192,12 @@ func (d *Door) client(w *wire) {
 		return
 	}
 	ended := make(chan struct{})
+	asking := d.most.Asking // inside a sandbox a command chooses its environment
+	if d.kind != session.Inner {
+		asking = r.Env
+	}
 	id, err := d.s.Serve(session.Start{Text: r.Command.Text, Args: r.Command.Args, Dir: dir, Kind: d.kind, NoEgress: r.NoEgress || d.most.NoEgress}, session.Client{
-		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Tier: min(r.Tier, d.most.Tier),
+		Stdio: sandbox.Stdio{In: files[0], Out: files[1], Err: files[2]}, TTY: r.TTY, Environ: r.Env, Asking: asking, Tier: min(r.Tier, d.most.Tier),
 		Notice: func(line string) { _ = w.send(msgNotice, []byte(line)) },
 		Event: func(ev sandbox.Event, end session.Ended) {
 			switch ev.Kind {

@@ -27,9 +27,6 @@ func (s *scanner) sameFile(up, ws int, name string, c *Change) bool {
 	if old == nil || kindOf(old) != unix.S_IFREG || old.Size != c.up.Size || old.Mode&0o7777 != keptMode(c) || old.Mtim != c.up.Mtim {
 		return false
 	}
-	if first, ok := s.inodes[c.up.Ino]; ok && first != old.Ino {
-		return false // a name of the same file, which is another one here
-	}
 	a, err := openFile(up, name)
 	if err != nil {
 		return false
@@ -47,6 +44,26 @@ func (s *scanner) sameFile(up, ws int, name string, c *Change) bool {
 		return false
 	}
 	return sameContent(a, b, c.up.Size)
+}
+
+// settled reports whether a file that the workspace has already is also the
+// one that it is to be: of several names in the layer each names the file that
+// the others do.
+func (s *scanner) settled(c *Change) bool {
+	if c.up.Nlink < 2 {
+		return true
+	}
+	p := place{s.root, c.Path}
+	first, ok := s.inodes[c.up.Ino]
+	kept := s.run.after(c.ws) // before the run it was another
+	switch {
+	case !ok, first == 0 && kept: // a keep that was killed had this name asked for, or it first
+		s.inodes[c.up.Ino] = c.ws.Ino
+	case first != c.ws.Ino: // to be made one, but where a keep could not or had no other
+		return kept && !s.j.knows(p, c.ws)
+	}
+	s.out.links[c.up.Ino] = append(s.out.links[c.up.Ino], p)
+	return true
 }
 
 func openFile(dir int, name string) (*os.File, error) {

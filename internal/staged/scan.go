@@ -307,11 +307,7 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides boo
 		return s.directory(up, ws, c, name, hides)
 	case unix.S_IFREG:
 		c.Type, c.Size = "file", st.Size
-		if s.sameFile(up, ws, name, &c) {
-			if st.Nlink > 1 {
-				s.inodes[st.Ino] = old.Ino
-				s.out.links[st.Ino] = append(s.out.links[st.Ino], place{s.root, rel})
-			}
+		if s.sameFile(up, ws, name, &c) && s.settled(&c) {
 			return nil, nil
 		}
 		if st.Nlink > 1 {

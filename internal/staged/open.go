@@ -132,6 +132,9 @@ func hasOrigin(updir int, name string) bool {
 	return ok && len(v) > 0
 }
 
+// accessAttr is a file's access list.
+const accessAttr = "system.posix_acl_access"
+
 // attrs lists what is kept of a file's extended attributes: the user's own and
 // access lists; never the overlay's, nor what gives rights.
 func attrs(path string) map[string]string {
@@ -144,7 +147,7 @@ func attrs(path string) map[string]string {
 	value := make([]byte, 64<<10)
 	for _, key := range strings.Split(strings.TrimSuffix(string(list[:n]), "\x00"), "\x00") {
 		user := strings.HasPrefix(key, "user.") && !strings.HasPrefix(key, overlayPrefix)
-		if !user && key != "system.posix_acl_access" && key != "system.posix_acl_default" {
+		if !user && key != accessAttr && key != "system.posix_acl_default" {
 			continue
 		}
 		if n, err := unix.Getxattr(path, key, value); err == nil {

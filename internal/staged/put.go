@@ -216,6 +216,7 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 			return err
 		}
 		defer unix.Close(fd)
+		_ = unix.Removexattr(fdPath(fd), accessAttr)
 		return unix.Chmod(fdPath(fd), keptMode(c))
 	}
 	if first, ok := k.links[linkKey{c.Root, c.up.Ino}]; ok && c.up.Nlink > 1 && content == nil {
@@ -243,7 +244,11 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 	if err != nil {
 		return err
 	}
-	for key, value := range attrs(fdPath(int(from.Fd()))) {
+	own := attrs(fdPath(int(from.Fd())))
+	if _, ok := own[accessAttr]; !ok { // no list that the folder gives to what is made in it
+		_ = unix.Fremovexattr(fd, accessAttr)
+	}
+	for key, value := range own {
 		if err := unix.Fsetxattr(fd, key, []byte(value), 0); err != nil && err != unix.EOPNOTSUPP {
 			return &attrError{key, err}
 		}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package staged_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a keep that was killed has brought is known again on a disk that cuts
+// times to seconds.
+func TestCoarseTimesAfterKill(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	write(t, b.Workspace+"/a", "old")
+	write(t, b.Workspace+"/b", "old")
+	b.Sh(t, "echo new >a; echo new >b").OK(t)
+	cmd := exec.Command(program("killed"), "keep")
+	cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "BAWN_TEST_KILL=7")
+	if err := cmd.Run(); err == nil || text(t, b.Workspace+"/a") != "new\n" || text(t, b.Workspace+"/b") != "old" {
+		t.Fatalf("the test shows nothing: %v, b is %q", err, text(t, b.Workspace+"/b"))
+	}
+	st, err := os.Stat(b.Workspace + "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(b.Workspace+"/a", time.Time{}, st.ModTime().Truncate(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, b).OK(t)
+	if text(t, b.Workspace+"/b") != "new\n" {
+		t.Error("b was not kept")
+	}
+}
+
+// A new time alone is kept too, and what a person changed in nothing but its
+// time is in nobody's way.
+func TestTimesAlone(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	write(t, b.Workspace+"/a", "same")
+	write(t, b.Workspace+"/b", "old")
+	b.Sh(t, "touch -d @1000000000 a; printf new >b").OK(t)
+	write(t, b.Workspace+"/b", "new")
+	keep(t, b).OK(t)
+	if st, err := os.Stat(b.Workspace + "/a"); err != nil || st.ModTime().Unix() != 1_000_000_000 {
+		t.Errorf("a: %v %v", st.ModTime(), err)
+	}
+}
+
+// acl is an access list as the kernel takes it, which lets a user read.
+func acl(user uint32) []byte {
+	none := ^uint32(0)
+	out := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 6, none}, {2, 4, user}, {4, 4, none}, {0x10, 4, none}, {0x20, 0, none}} {
+		out = binary.LittleEndian.AppendUint16(out, e.tag)
+		out = binary.LittleEndian.AppendUint16(out, e.perm)
+		out = binary.LittleEndian.AppendUint32(out, e.id)
+	}
+	return out
+}
+
+// A file that came to be without an access list gets none from the folder in
+// which it is kept.
+func TestNoForeignAccessList(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	direct := *b
+	direct.Flags = []string{"-q"}
+	list := func() (out string) {
+		for _, name := range []string{"made", "moved", "pipe"} {
+			value := make([]byte, 200)
+			n, err := unix.Lgetxattr(b.Workspace+"/d/"+name, "system.posix_acl_access", value)
+			out += fmt.Sprintf("%s: %x %v\n", name, value[:max(n, 0)], err)
+		}
+		return out
+	}
+	var want string
+	for _, how := range []string{"direct", "staged"} {
+		if err := os.Mkdir(b.Workspace+"/d", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Setxattr(b.Workspace+"/d", "system.posix_acl_default", acl(uint32(os.Getuid())), 0); err != nil {
+			t.Fatal(err)
+		}
+		const text = "echo x >d/made; echo x >moved; mv moved d/moved; mkfifo pipe; mv pipe d/pipe"
+		if how == "direct" {
+			direct.Sh(t, text).OK(t)
+			want = list()
+		} else {
+			b.Sh(t, text).OK(t)
+			keep(t, b).OK(t)
+			if got := list(); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		}
+		if err := os.RemoveAll(b.Workspace + "/d"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -106,5 +107,59 @@ func TestNoForeignAccessList(t *testing.T) {
 		if err := os.RemoveAll(b.Workspace + "/d"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A folder that somebody put in the place of one that the run made, or made
+// anew, has older files than the run: they are theirs all the same.
+func TestFolderPutThereMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	other := filepath.Dir(b.Workspace) + "/other"
+	shell(t, b.Workspace, "mkdir -p anew/in kept; echo old >anew/a; echo old >anew/in/a; echo old >kept/a; mkdir -p "+other+"; cd "+other+
+		"; mkdir -p anew/in in made/sub/deep made/as-folder; echo precious >anew/p; echo precious >anew/n; echo precious >in/p; echo precious >made/f; echo precious >made/sub/deep/f; echo precious >made/as-folder/f; ln -s precious made/link")
+	b.Sh(t, "rm -r anew; mkdir -p anew/in; echo new >anew/n; echo new >anew/in/n; rm -r kept; mkdir kept; echo new >kept/n; mkdir -p made/sub/deep; cd made; echo new >f; echo new >g; echo new >sub/deep/f; echo new >sub/deep/g; ln -s new link; echo new >as-folder").OK(t)
+	shell(t, b.Workspace, "mv anew old; mv "+other+"/anew anew; rmdir anew/in; mv "+other+"/in anew/in; mv "+other+"/made made")
+	for range 2 { // the second knows no more
+		wantKept(t, keep(t, b), 1, "/anew/p", "/anew/in/p", "/anew/n", "/made/f", "/made/sub/deep/f", "/made/link", "/made/as-folder", "--force")
+		for _, name := range []string{"anew/p", "anew/n", "anew/in/p", "made/f", "made/sub/deep/f", "made/as-folder/f"} {
+			if got := text(t, b.Workspace+"/"+name); got != "precious\n" {
+				t.Errorf("%s is %q", name, got)
+			}
+		}
+		if to, _ := os.Readlink(b.Workspace + "/made/link"); to != "precious" {
+			t.Errorf("link: %q", to)
+		}
+		if !exists(b.Workspace+"/made/g") || !exists(b.Workspace+"/made/sub/deep/g") || !exists(b.Workspace+"/kept/n") || exists(b.Workspace+"/kept/a") {
+			t.Error("not the right rest was kept")
+		}
+	}
+	keep(t, b, "--force", ".").OK(t)
+	if got := listing(t, b.Workspace+"/anew") + ", " + listing(t, b.Workspace+"/anew/in"); got != "in n, n" || text(t, b.Workspace+"/made/sub/deep/f") != "new\n" || text(t, b.Workspace+"/made/as-folder") != "new\n" {
+		t.Errorf("forced: %s", got)
+	}
+}
+
+// What is staged below something that was mounted since is not given up by a
+// force, which cannot reach it.
+func TestForceBelowAMount(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // root mounts
+	}
+	b := box(t)
+	shell(t, b.Workspace, "mkdir d; echo old >d/f")
+	b.Sh(t, "echo new >d/f").OK(t)
+	if err := unix.Mount("none", b.Workspace+"/d", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(b.Workspace+"/d", unix.MNT_DETACH) })
+	wantKept(t, keep(t, b, "--force", "."), 1, "something was mounted there since the run began", "still staged")
+	if err := unix.Unmount(b.Workspace+"/d", 0); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, b).OK(t)
+	if got := text(t, b.Workspace+"/d/f"); got != "new\n" {
+		t.Errorf("d/f is %q", got)
 	}
 }

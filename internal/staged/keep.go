@@ -308,8 +308,8 @@ func (k *keeper) keep(c *Change) error {
 	if k.below(c) {
 		return nil
 	}
-	if c.Conflict != "" && !k.forced(c) {
-		k.refuse(c, Refusal{Why: c.Conflict, Conflict: true})
+	if c.Conflict != "" && (c.stuck || !k.forced(c)) {
+		k.refuse(c, Refusal{Why: c.Conflict, Conflict: !c.stuck})
 		return nil
 	}
 	if c.Path == "." {

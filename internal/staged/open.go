@@ -127,9 +127,11 @@ func otherOrigin(updir int, name string, ws int) bool {
 	return !bytes.Equal(h.Bytes(), v[head:])
 }
 
-func hasOrigin(updir int, name string) bool {
-	v, ok := attr(updir, name, originAttr)
-	return ok && len(v) > 0
+// origin reports whether a folder of the layer is a copy of one of the
+// workspace, and whether the kernel could note of which.
+func origin(updir int, name string) (copied, noted bool) {
+	v, copied := attr(updir, name, originAttr)
+	return copied, len(v) > 0
 }
 
 // accessAttr is a file's access list.

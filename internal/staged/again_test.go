@@ -163,3 +163,38 @@ func TestForceBelowAMount(t *testing.T) {
 		t.Errorf("d/f is %q", got)
 	}
 }
+
+// What somebody else has staged root neither keeps nor builds on.
+func TestSomebodyElsesRun(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // root gives files away
+	}
+	b := box(t)
+	b.Env = append(b.Env, "BAWN_LOG=off")
+	b.Sh(t, "true").OK(t) // leaves the spare layer
+	b.Sh(t, "echo new >f").OK(t)
+	b.Sh(t, "true").OK(t)
+	store := b.State + "/bawn/staged"
+	run := store + "/" + stagedIDs(t, b)[0]
+	for _, dir := range []string{run, store + "/.spare"} {
+		if err := os.Chown(dir, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, do := range []string{"keep", "discard"} {
+		wantKept(t, b.Bawn(t, do), 125, "belongs to user 1")
+	}
+	if exists(b.Workspace + "/f") {
+		t.Error("it was kept")
+	}
+	if err := os.Chown(run, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, b).OK(t)
+	b.Sh(t, "echo new >g").OK(t) // not in the spare one
+	keep(t, b).OK(t)
+	if !exists(store+"/.spare") || !exists(b.Workspace+"/g") {
+		t.Error("somebody else's spare layer was taken")
+	}
+}

@@ -66,6 +66,8 @@ func (j *keepJudge) Judge(a staged.Ask) staged.Answer {
 	switch a.Op {
 	case staged.Remove, staged.SetMode:
 		return staged.Answer{Allowed: true} // which the guard does not ask about
+	case staged.Link:
+		return staged.Answer{Allowed: j.mayLink(call, a.From)}
 	case staged.Mkdir:
 		call.Op, call.Mode = guard.Mkdir, a.Stat.Mode&0o7777
 		call.Target.Exists = false
@@ -98,6 +100,18 @@ func (j *keepJudge) Judge(a staged.Ask) staged.Answer {
 		return made
 	}
 	return renamed
+}
+
+// mayLink reports whether the file from may get the name of call: through
+// that commands write it too.
+func (j *keepJudge) mayLink(call guard.Call, from *staged.From) bool {
+	path := from.DirPath + "/" + from.Name
+	if _, held := j.mounted(staged.Ask{Op: staged.Put}, path); held {
+		return false
+	}
+	call.Op = guard.Link
+	call.Other = &guard.Target{Dir: from.Dir, DirPath: from.DirPath, Name: from.Name, Exists: true, Stat: *from.Stat}
+	return j.rules.Check(&call).Decision == guard.Allow
 }
 
 func (j *keepJudge) answer(a staged.Ask, v guard.Verdict) staged.Answer {

@@ -9,6 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// conflict says why what the workspace has is not to be replaced or removed, ""
+// if nothing is in the way. In a foreign folder everything is that no keep put
+// there.
+func (s *scanner) conflict(ws int, rel, name string, old *unix.Stat_t, foreign bool) (string, error) {
+	if foreign && !s.knows(rel, old) {
+		return "it came with its folder since the run began", nil
+	}
+	return s.inTheWay(ws, rel, name, old)
+}
+
 // inTheWay says who changed what is to be replaced or removed, a folder with
 // all in it, and notes what it looked at.
 func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, error) {
@@ -63,6 +73,11 @@ func (s *scanner) inTheWay(ws int, rel, name string, old *unix.Stat_t) (string, 
 		}
 	}
 	return "", nil
+}
+
+// knows is journal.knows; nothing is known too.
+func (s *scanner) knows(rel string, st *unix.Stat_t) bool {
+	return st == nil || s.j.knows(place{s.root, rel}, st)
 }
 
 // after reports whether what st is of was changed after the run began: nothing

@@ -147,6 +147,45 @@ func linkedBefore(was, want []string, line string) bool {
 	return false
 }
 
+// Names of one file that a keep of some brought out of turn, until it was
+// killed, are no conflict for the next, and are names of one file.
+func TestNamesAfterKill(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	killed := 0
+	for n := 1; ; n++ {
+		two := *b
+		two.Workspace = sandboxtest.Dir(t)
+		write(t, two.Workspace+"/b", "old")
+		two.Sh(t, "echo new >a; rm b; ln a b; ln a c").OK(t)
+		if killKeep(t, &two, n, "c") == 0 {
+			break
+		}
+		part := stagedNames(t, b) < 3 // what was kept is taken out of the layer
+		if killed++; part {
+			keep(t, &two).OK(t)
+			continue
+		}
+		keep(t, &two).OK(t)
+		if got := tree(t, two.Workspace); strings.Count(strings.Join(got, "\n"), `one with "a"`) != 3 {
+			t.Errorf("killed at step %d: %q", n, got)
+		}
+	}
+	if killed < 8 {
+		t.Errorf("only %d steps", killed)
+	}
+}
+
+// stagedNames counts what the layer of the box's one staged run has.
+func stagedNames(t *testing.T, b *sandboxtest.Box) int {
+	t.Helper()
+	names, err := os.ReadDir(upper(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
 // A keep that is killed, and then given up, leaves no file of its own.
 func TestDiscardAfterKill(t *testing.T) {
 	t.Parallel()

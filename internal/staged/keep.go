@@ -26,6 +26,9 @@ const (
 	Remove
 	// SetMode changes the mode of a folder.
 	SetMode
+	// Link gives the name to a file that the workspace has under another, From.
+	// Refused, the name gets a copy.
+	Link
 )
 
 // Ask is one question to a Judge. Dir is open and is, at this moment, what the
@@ -36,10 +39,20 @@ type Ask struct {
 	DirPath string
 	Name    string
 	Stat    *unix.Stat_t // of what is to be put: as the command left it
-	Link    string       // the text of a link
+	Link    string       // the text of a symbolic link
+	From    *From        // of Link
 	Old     *unix.Stat_t // of what has the name now, nil for nothing
 	// Content reads what is to be put, at most so many bytes.
 	Content func(limit int64) ([]byte, error)
+}
+
+// From is the file that is to get one more name, by the one that it has. Dir is
+// as in Ask.
+type From struct {
+	Dir     int
+	DirPath string
+	Name    string
+	Stat    *unix.Stat_t
 }
 
 // Answer of a Judge; the zero value refuses.
@@ -295,8 +308,8 @@ func (k *keeper) keep(c *Change) error {
 	if k.below(c) {
 		return nil
 	}
-	if c.Conflict != "" && !k.forced(c) {
-		k.refuse(c, Refusal{Why: c.Conflict, Conflict: true})
+	if c.Conflict != "" && (c.stuck || !k.forced(c)) {
+		k.refuse(c, Refusal{Why: c.Conflict, Conflict: !c.stuck})
 		return nil
 	}
 	if c.Path == "." {

@@ -127,10 +127,15 @@ func otherOrigin(updir int, name string, ws int) bool {
 	return !bytes.Equal(h.Bytes(), v[head:])
 }
 
-func hasOrigin(updir int, name string) bool {
-	v, ok := attr(updir, name, originAttr)
-	return ok && len(v) > 0
+// origin reports whether a folder of the layer is a copy of one of the
+// workspace, and whether the kernel could note of which.
+func origin(updir int, name string) (copied, noted bool) {
+	v, copied := attr(updir, name, originAttr)
+	return copied, len(v) > 0
 }
+
+// accessAttr is a file's access list.
+const accessAttr = "system.posix_acl_access"
 
 // attrs lists what is kept of a file's extended attributes: the user's own and
 // access lists; never the overlay's, nor what gives rights.
@@ -144,7 +149,7 @@ func attrs(path string) map[string]string {
 	value := make([]byte, 64<<10)
 	for _, key := range strings.Split(strings.TrimSuffix(string(list[:n]), "\x00"), "\x00") {
 		user := strings.HasPrefix(key, "user.") && !strings.HasPrefix(key, overlayPrefix)
-		if !user && key != "system.posix_acl_access" && key != "system.posix_acl_default" {
+		if !user && key != accessAttr && key != "system.posix_acl_default" {
 			continue
 		}
 		if n, err := unix.Getxattr(path, key, value); err == nil {

@@ -108,6 +108,33 @@ func TestProtectedOnKeep(t *testing.T) {
 	}
 }
 
+// A run without the guard may have made a second name for a protected file. By
+// the rules of now it gets a copy: commands could write the file through it.
+func TestSecondNameOfProtected(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	shell(t, b.Workspace, "mkdir sub && git init -q sub && echo x >plain")
+	off := *b
+	off.Flags = append([]string{"--guard=off"}, b.Flags...)
+	off.Sh(t, "ln sub/.git/config x; ln sub/.git/config a; ln plain y").OK(t)
+	keep(t, b).OK(t)
+	st := func(name string) (st unix.Stat_t) {
+		if err := unix.Lstat(b.Workspace+"/"+name, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	if n := st("sub/.git/config").Nlink; n != 1 {
+		t.Errorf("the protected file has %d names", n)
+	}
+	if text(t, b.Workspace+"/x") != text(t, b.Workspace+"/sub/.git/config") {
+		t.Error("the copy is another")
+	}
+	if st("plain").Ino != st("y").Ino {
+		t.Error("plain is no link any more")
+	}
+}
+
 // Links in either tree lead nowhere.
 func TestLinksOnKeep(t *testing.T) {
 	t.Parallel()

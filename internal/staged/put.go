@@ -216,10 +216,11 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 			return err
 		}
 		defer unix.Close(fd)
+		_ = unix.Removexattr(fdPath(fd), accessAttr)
 		return unix.Chmod(fdPath(fd), keptMode(c))
 	}
 	if first, ok := k.links[linkKey{c.Root, c.up.Ino}]; ok && c.up.Nlink > 1 && content == nil {
-		if k.link(first, dir, tmp) == nil {
+		if k.link(first, dir, tmp, name) == nil {
 			return nil
 		}
 	}
@@ -243,7 +244,11 @@ func (k *keeper) make(c *Change, updir, dir int, name, link string, content []by
 	if err != nil {
 		return err
 	}
-	for key, value := range attrs(fdPath(int(from.Fd()))) {
+	own := attrs(fdPath(int(from.Fd())))
+	if _, ok := own[accessAttr]; !ok { // no list that the folder gives to what is made in it
+		_ = unix.Fremovexattr(fd, accessAttr)
+	}
+	for key, value := range own {
 		if err := unix.Fsetxattr(fd, key, []byte(value), 0); err != nil && err != unix.EOPNOTSUPP {
 			return &attrError{key, err}
 		}
@@ -273,18 +278,32 @@ func (k *keeper) noteLink(key linkKey, p place) {
 }
 
 // link makes tmp one more name of a file that was kept, if that has its name
-// still: it was judged, and what somebody else put there was not.
-func (k *keeper) link(first linked, dir int, tmp string) error {
-	parent, name := split(first.rel)
+// still, and may have a second one, name: it was judged, and what somebody else
+// put there was not.
+func (k *keeper) link(first linked, dir int, tmp, name string) error {
+	parent, old := split(first.rel)
 	fd, err := openDirIn(k.ws[first.root], parent)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Linkat(fd, name, dir, tmp, 0); err != nil {
+	end, err := k.turn(dir)
+	if err != nil {
 		return err
 	}
-	st, err := lstatAt(dir, tmp)
+	defer end()
+	st, err := lstatAt(fd, old)
+	if err != nil {
+		return err
+	}
+	from := From{Dir: fd, DirPath: k.r.PathOf(first.root, parent), Name: old, Stat: st}
+	if k.isAt(fd, place{first.root, parent}) != nil || !k.o.Judge.Judge(Ask{Op: Link, Dir: dir, DirPath: k.r.PathOf(k.dir.root, k.dir.rel), Name: name, From: &from}).Allowed {
+		return unix.EPERM
+	}
+	if err := unix.Linkat(fd, old, dir, tmp, 0); err != nil {
+		return err
+	}
+	st, err = lstatAt(dir, tmp)
 	if err == nil && (st.Dev != first.dev || st.Ino != first.ino || kindOf(st) != unix.S_IFREG) {
 		err = unix.ESTALE
 	}

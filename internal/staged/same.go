@@ -24,11 +24,12 @@ func keptMode(c *Change) uint32 {
 // changed in it, or an earlier keep has brought it there.
 func (s *scanner) sameFile(up, ws int, name string, c *Change) bool {
 	old := c.ws
-	if old == nil || kindOf(old) != unix.S_IFREG || old.Size != c.up.Size || old.Mode&0o7777 != keptMode(c) || old.Mtim != c.up.Mtim {
+	if old == nil || kindOf(old) != unix.S_IFREG || old.Size != c.up.Size || old.Mode&0o7777 != keptMode(c) {
 		return false
 	}
-	if first, ok := s.inodes[c.up.Ino]; ok && first != old.Ino {
-		return false // a name of the same file, which is another one here
+	sameTime := old.Mtim == c.up.Mtim // some disks cut it to seconds
+	if !sameTime && !s.keptAlready(place{s.root, c.Path}, old) {
+		return false
 	}
 	a, err := openFile(up, name)
 	if err != nil {
@@ -37,16 +38,57 @@ func (s *scanner) sameFile(up, ws int, name string, c *Change) bool {
 	defer a.Close()
 	b, err := openFile(ws, name)
 	if errors.Is(err, unix.EACCES) {
-		return s.run.after(old) // a keep has made it so: before the run it was another
+		return sameTime && s.run.after(old) // a keep has made it so: before the run it was another
 	}
 	if err != nil {
 		return false
 	}
 	defer b.Close()
-	if !maps.Equal(attrs(fdPath(int(a.Fd()))), attrs(fdPath(int(b.Fd())))) {
+	if !sameAttrs(int(a.Fd()), int(b.Fd())) {
 		return false
 	}
 	return sameContent(a, b, c.up.Size)
+}
+
+// settled reports whether a file that the workspace has already is also the
+// one that it is to be: of several names in the layer each names the file that
+// the others do.
+func (s *scanner) settled(c *Change) bool {
+	if c.up.Nlink < 2 {
+		return true
+	}
+	p := place{s.root, c.Path}
+	first, ok := s.inodes[c.up.Ino]
+	switch {
+	case !ok, first == 0 && s.run.after(c.ws): // a keep that was killed had this name asked for, or it first
+		s.inodes[c.up.Ino] = c.ws.Ino
+	case first != c.ws.Ino: // to be made one, but where a keep could not or had no other
+		return s.keptAlready(p, c.ws)
+	}
+	s.out.links[c.up.Ino] = append(s.out.links[c.up.Ino], p)
+	return true
+}
+
+// keptAlready reports whether a keep that was killed, or else somebody who had
+// the same in mind, has put in place what looks like the layer's: the journal
+// does not know of it, and the run began before.
+func (s *scanner) keptAlready(p place, ws *unix.Stat_t) bool {
+	return s.run.after(ws) && !s.j.knows(p, ws)
+}
+
+// sameAttrs compares what is kept of two files' attributes. What the file system
+// of the second cannot hold is not missing there.
+func sameAttrs(a, b int) bool {
+	want, is := attrs(fdPath(a)), attrs(fdPath(b))
+	for key := range want {
+		if _, ok := is[key]; ok {
+			continue
+		}
+		if _, err := unix.Fgetxattr(b, key, nil); err == unix.EOPNOTSUPP {
+			delete(want, key)
+		}
+	}
+	return maps.Equal(want, is)
 }
 
 func openFile(dir int, name string) (*os.File, error) {

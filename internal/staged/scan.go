@@ -36,6 +36,8 @@ type Change struct {
 	up   *unix.Stat_t // nil for a deletion
 	ws   *unix.Stat_t // nil if the workspace has nothing there
 	mode uint32       // as the command left it
+
+	stuck bool // a conflict of a folder in which nothing was looked at: no force settles it
 }
 
 // Left is something of a layer that is never kept, and why.
@@ -156,7 +158,7 @@ func (s *scanner) top() error {
 	if mode&0o7777 != s.modeOf(".", ws) {
 		s.add(Change{Path: ".", Kind: Mode, Type: "folder", up: up, ws: ws, mode: mode})
 	}
-	return s.folder(".", !closed, false)
+	return s.folder(".", look{there: !closed})
 }
 
 func (s *scanner) add(c Change) {
@@ -194,9 +196,15 @@ func (s *scanner) readable(dir int, name, rel string, st *unix.Stat_t) (uint32, 
 	return mode, unix.Chmod(fdPath(fd), mode|need)
 }
 
-// folder reads the entries of one folder of the layer. there: the workspace
-// has that folder too; hides: only what is in the layer is to be left in it.
-func (s *scanner) folder(rel string, there, hides bool) error {
+// look says how a folder of the layer is read.
+type look struct {
+	there   bool // the workspace has that folder too
+	hides   bool // only what is in the layer is to be left in it
+	foreign bool // it came to the workspace since, or may have: what is in it may be older
+}
+
+// folder reads the entries of one folder of the layer.
+func (s *scanner) folder(rel string, how look) error {
 	up, err := openDirIn(s.up, rel)
 	if err != nil {
 		return err
@@ -207,7 +215,7 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 		return err
 	}
 	ws := -1
-	if there {
+	if how.there {
 		if ws, err = openDirIn(s.ws, rel); err != nil {
 			return err
 		}
@@ -235,7 +243,7 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 		if len(s.out.Changes)+len(s.deleted) > maxChanges {
 			return fmt.Errorf("more than %d names", maxChanges)
 		}
-		sub, err := s.entry(up, ws, join(rel, name), name, stats[name], hides)
+		sub, err := s.entry(up, ws, join(rel, name), name, stats[name], how)
 		if err != nil {
 			return fmt.Errorf("%q: %w", join(rel, name), err)
 		}
@@ -245,7 +253,7 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 			}
 		}
 	}
-	if !hides || ws < 0 {
+	if !how.hides || ws < 0 {
 		return nil
 	}
 	old, err := namesIn(ws)
@@ -255,7 +263,7 @@ func (s *scanner) folder(rel string, there, hides bool) error {
 	slices.Sort(old)
 	for _, name := range old {
 		if stats[name] == nil {
-			if err := s.delete(ws, join(rel, name), name); err != nil {
+			if err := s.delete(ws, join(rel, name), name, how.foreign); err != nil {
 				return err
 			}
 		}
@@ -275,7 +283,7 @@ func rank(name string, st *unix.Stat_t) int {
 
 // entry judges one name; below reads the folder that it is, if it is one. What
 // lies in a folder that hides all hides all too, and has no mark of its own.
-func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides bool) (below func() error, err error) {
+func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, how look) (below func() error, err error) {
 	var old *unix.Stat_t
 	if ws >= 0 {
 		if old, err = lstatAt(ws, name); err != nil && err != unix.ENOENT {
@@ -293,7 +301,7 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides boo
 		if old == nil {
 			return nil, nil
 		}
-		return nil, s.delete(ws, rel, name)
+		return nil, s.delete(ws, rel, name, how.foreign)
 	}
 	c := Change{Path: rel, Kind: New, up: st, ws: old}
 	if old != nil {
@@ -304,14 +312,10 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides boo
 	}
 	switch kindOf(st) {
 	case unix.S_IFDIR:
-		return s.directory(up, ws, c, name, hides)
+		return s.directory(up, ws, c, name, how)
 	case unix.S_IFREG:
 		c.Type, c.Size = "file", st.Size
-		if s.sameFile(up, ws, name, &c) {
-			if st.Nlink > 1 {
-				s.inodes[st.Ino] = old.Ino
-				s.out.links[st.Ino] = append(s.out.links[st.Ino], place{s.root, rel})
-			}
+		if s.sameFile(up, ws, name, &c) && s.settled(&c) {
 			return nil, nil
 		}
 		if st.Nlink > 1 {
@@ -340,18 +344,26 @@ func (s *scanner) entry(up, ws int, rel, name string, st *unix.Stat_t, hides boo
 		s.leave(rel, "a device")
 		return nil, nil
 	}
-	if c.Conflict, err = s.inTheWay(ws, rel, name, old); err != nil {
+	if c.Conflict, err = s.conflict(ws, rel, name, old, how.foreign); err != nil {
 		return nil, err
 	}
 	s.add(c)
 	return nil, nil
 }
 
-func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func() error, error) {
+func (s *scanner) directory(up, ws int, c Change, name string, how look) (func() error, error) {
 	c.Type = "folder"
-	hides = hides || opaque(up, name)
-	there := isDir(c.ws)
-	merged := !hides && hasOrigin(up, name)
+	hides := how.hides || opaque(up, name)
+	there, foreign := isDir(c.ws), how.foreign
+	copied, merged := origin(up, name)
+	merged = merged && !hides
+	if there && (hides || !copied) {
+		if s.run.after(c.ws) && !s.knows(c.Path, c.ws) {
+			foreign = true // perhaps another
+		} else {
+			s.out.approve[place{s.root, c.Path}] = seenOf(c.ws)
+		}
+	}
 	switch {
 	case there && s.isClosed(c.Path, c.ws):
 		if c.mode != s.modeOf(c.Path, c.ws) {
@@ -363,9 +375,9 @@ func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func
 		fd, err := openDirIn(ws, name)
 		switch {
 		case err == unix.EXDEV:
-			c.Conflict = "something was mounted there since the run began"
+			c.stuck, c.Conflict = true, "something was mounted there since the run began"
 		case err != nil:
-			c.Conflict = "the folder cannot be read: " + err.Error()
+			c.stuck, c.Conflict = true, "the folder cannot be read: "+err.Error()
 		default:
 			if merged && otherOrigin(up, name, fd) {
 				c.Conflict = "another folder was put there since the run began"
@@ -377,12 +389,12 @@ func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func
 		}
 		c.Kind = Mode
 		s.add(c)
-		if c.Conflict != "" && !strings.HasPrefix(c.Conflict, "another") {
+		if c.stuck {
 			return nil, nil
 		}
 	default:
 		var err error
-		if c.Conflict, err = s.inTheWay(ws, c.Path, name, c.ws); err != nil {
+		if c.Conflict, err = s.conflict(ws, c.Path, name, c.ws, foreign); err != nil {
 			return nil, err
 		}
 		if c.Conflict == "" && merged {
@@ -390,7 +402,7 @@ func (s *scanner) directory(up, ws int, c Change, name string, hides bool) (func
 		}
 		s.add(c)
 	}
-	return func() error { return s.folder(c.Path, there, hides) }, nil
+	return func() error { return s.folder(c.Path, look{there, hides, foreign}) }, nil
 }
 
 // isClosed reports whether the workspace's folder may not be looked into by its
@@ -414,13 +426,13 @@ func (s *scanner) modeOf(rel string, st *unix.Stat_t) uint32 {
 }
 
 // delete adds the deletion of what the workspace has.
-func (s *scanner) delete(ws int, rel, name string) error {
+func (s *scanner) delete(ws int, rel, name string, foreign bool) error {
 	old, err := lstatAt(ws, name)
 	if err != nil {
 		return err
 	}
 	c := Change{Root: s.root, Path: rel, Kind: Deleted, Type: typeName(old), Size: old.Size, ws: old}
-	if c.Conflict, err = s.inTheWay(ws, rel, name, old); err != nil {
+	if c.Conflict, err = s.conflict(ws, rel, name, old, foreign); err != nil {
 		return err
 	}
 	s.deleted = append(s.deleted, c)

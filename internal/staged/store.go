@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -146,7 +147,8 @@ func (r *Run) save() error {
 	return os.Rename(r.dir+"/"+tmp, r.dir+"/"+metaName)
 }
 
-// takeLock holds the folder of a run. It may have got another name before it
+// takeLock holds the folder of a run, one's own: root trusts no layer of a user,
+// and its record. It may have got another name before it
 // was held.
 func takeLock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
@@ -160,6 +162,10 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	held, err := f.Stat()
+	if err == nil && int(held.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		f.Close()
+		return nil, fmt.Errorf("%s belongs to user %d, who alone can keep or discard it", dir, held.Sys().(*syscall.Stat_t).Uid)
+	}
 	if err == nil {
 		var named fs.FileInfo
 		if named, err = os.Lstat(dir); err == nil && os.SameFile(held, named) {

@@ -214,12 +214,10 @@ func (p *page) runs(runs []audit.RunRecords) {
 			p.add("<pre>%s</pre>\n", tree)
 		}
 		p.add("<table>\n")
-		for i, x := range r.Records {
-			if x.Kind == audit.Process {
-				continue
-			}
+		rows := slices.DeleteFunc(slices.Clone(r.Records), func(x audit.Record) bool { return x.Kind == audit.Process })
+		for i, x := range rows {
 			if i == maxPageRecords {
-				p.add("<tr><td colspan=3 class=dim>and %d more records</td></tr>\n", len(r.Records)-i)
+				p.add("<tr><td colspan=3 class=dim>and %d more records</td></tr>\n", len(rows)-i)
 				break
 			}
 			p.add("<tr><td class=dim>+%s</td><td class=\"%s\">%s</td><td>%s", audit.ShortTime(x.Time.Sub(r.Time())), x.Verdict, x.What(), x.Text())

@@ -15,7 +15,9 @@ import (
 
 // user writes the user's settings.
 func user(t *testing.T, text string) func(*sandboxtest.Box) {
-	return func(b *sandboxtest.Box) { sandboxtest.Write(t, filepath.Join(b.Home, ".config/bawn/config.toml"), text) }
+	return func(b *sandboxtest.Box) {
+		sandboxtest.Write(t, filepath.Join(b.Home, ".config/bawn/config.toml"), text)
+	}
 }
 
 // A saved tier that is wider than guarded does not hold, a stricter one does, and

@@ -119,7 +119,7 @@ func checkObject(f *runFlags, r *checkResult, text string) (policy.Decision, pol
 	if err != nil {
 		return policy.Decision{}, p, err
 	}
-	a, err := r.object(text)
+	a, err := r.object(p, text)
 	if err != nil {
 		return policy.Decision{}, p, err
 	}
@@ -143,9 +143,9 @@ func decideHeld(p policy.Policy, a policy.Action) policy.Decision {
 	return d
 }
 
-// object reads what the action is about. A host without a port is asked for
-// HTTPS's.
-func (r *checkResult) object(text string) (policy.Action, error) {
+// object reads what the action is about: a path as commands would follow it. A
+// host without a port is asked for HTTPS's.
+func (r *checkResult) object(p policy.Policy, text string) (policy.Action, error) {
 	if r.Action == "connect" {
 		host, err := policy.ParseHost(text)
 		port := uint16(443)
@@ -157,7 +157,7 @@ func (r *checkResult) object(text string) (policy.Action, error) {
 		r.Host, r.Port = host.String(), port
 		return policy.Connect{Host: host, Port: port}, nil
 	}
-	real, err := sandbox.RealPath(text)
+	real, err := sandbox.ShownPath(p, text)
 	if err != nil {
 		return nil, err
 	}

@@ -91,10 +91,10 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 	}
 	facts := hook.Facts{
 		Program: self(), Workspace: s.workspace, Shim: filepath.Join(shims, shimName(a.Name)), Set: set,
-		Real: sandbox.RealPath, Home: os.Getenv("HOME"),
+		Real: sandbox.RealLinks, Home: os.Getenv("HOME"),
 	}
 	if e.NeedsPolicy() {
-		facts.Real = once(sandbox.RealPath)
+		facts.Real = once(sandbox.RealLinks)
 		if facts.Policy, err = s.decisions(e.Real(facts), !e.Writes()); err != nil {
 			return hook.Closed(firstLine(err))
 		}
@@ -104,19 +104,20 @@ func answer(a *hook.Agent, shims string, in io.Reader) hook.Reply {
 
 // once is real, asked once about each path: a decision is about the places that
 // the policy was made for, whatever becomes of a link meanwhile.
-func once(real func(string) (string, error)) func(string) (string, error) {
+func once(real func(string) (string, []string, error)) func(string) (string, []string, error) {
 	type place struct {
-		path string
-		err  error
+		path  string
+		links []string
+		err   error
 	}
 	known := map[string]place{}
-	return func(path string) (string, error) {
+	return func(path string) (string, []string, error) {
 		p, ok := known[path]
 		if !ok {
-			p.path, p.err = real(path)
+			p.path, p.links, p.err = real(path)
 			known[path] = p
 		}
-		return p.path, p.err
+		return p.path, p.links, p.err
 	}
 }
 
@@ -133,7 +134,7 @@ func answerInside(a *hook.Agent, data []byte, project, shim, set string) hook.Re
 		project = e.Dir
 	}
 	facts := hook.Facts{
-		Program: self(), Shim: shim, Set: set, Real: sandbox.RealPath, Home: os.Getenv("HOME"), Inside: true,
+		Program: self(), Shim: shim, Set: set, Real: sandbox.RealLinks, Home: os.Getenv("HOME"), Inside: true,
 	}
 	if facts.Workspace, err = sandbox.Workspace(project); err != nil {
 		return hook.Closed(firstLine(err))

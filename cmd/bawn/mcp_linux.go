@@ -210,7 +210,7 @@ func (f *mcpFlags) explain(s *settings, in *session.Session, action, object stri
 		if action != "connect" && !filepath.IsAbs(object) {
 			object = s.workspace + "/" + object // RealPath cleans it, .. as the kernel does
 		}
-		a, err := r.object(object)
+		a, err := r.object(p, object)
 		if err != nil {
 			return "", nil, err
 		}

@@ -248,6 +248,7 @@ func makeShims(p setup.Place) error {
 func removeShims(dir string) {
 	for _, name := range append(setup.Shims(), recordName) {
 		_ = os.Remove(filepath.Join(dir, name))
+		_ = os.Remove(filepath.Join(dir, "."+name+".new")) // of one that was killed
 	}
 	_ = os.Remove(dir)
 }

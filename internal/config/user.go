@@ -65,15 +65,16 @@ func (c UserChange) Write(after []byte) error {
 		return fail(err)
 	}
 	defer unlock()
-	now, err := ReadUser(filepath.Dir(c.Path))
-	if err != nil {
+	var other error // no error of the file's
+	err = d.ReplaceIf(filepath.Base(c.real), after, c.perm, func() error {
+		now, err := ReadUser(filepath.Dir(c.Path))
+		if other = err; err == nil && (now.real != c.real || (now.Before == nil) != (c.Before == nil) || !bytes.Equal(now.Before, c.Before)) {
+			err = errors.New("somebody else changed it meanwhile")
+		}
 		return err
-	}
-	if now.real != c.real || (now.Before == nil) != (c.Before == nil) || !bytes.Equal(now.Before, c.Before) {
-		return fail(errors.New("somebody else changed it meanwhile"))
-	}
-	if err := d.Replace(filepath.Base(c.real), after, c.perm); err != nil {
+	})
+	if other == nil && err != nil {
 		return fail(err)
 	}
-	return nil
+	return other
 }

@@ -89,6 +89,14 @@ func PresetRule(path, agent, title string) PathRule {
 	return PathRule{Path: path, Access: ReadWrite, kind: kindPreset, id: agent, what: title}
 }
 
+// PresetCopyRule shows a folder in such a place as a private copy: what the agent
+// writes there is not for what runs outside later.
+func PresetCopyRule(path, agent, title string) PathRule {
+	r := PresetRule(path, agent, title)
+	r.Access = PrivateCopy
+	return r
+}
+
 // KeptRule keeps a place in such a folder as it is; what says what it holds.
 func KeptRule(path, what string, o Origin) PathRule {
 	r := SettingRule(path, ReadOnly, o)
@@ -183,6 +191,9 @@ func (r PathRule) words() Rule {
 	case kindInstall:
 		return Rule{ID: "install:git", Text: "a package install does not change the repository", Lift: r.what}
 	case kindPreset:
+		if r.Access == PrivateCopy {
+			return Rule{ID: "preset:" + r.id, Text: r.what + " writes a private copy of it; the host's stays as it is"}
+		}
 		return Rule{ID: "preset:" + r.id, Text: "the state of " + r.what + ", which the agent itself writes"}
 	case kindSetting:
 		if r.what != "" {

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	"bawn/internal/policy"
@@ -41,9 +42,10 @@ func (in *inspector) caches(rules []policy.PathRule, writable []string) []policy
 	return out
 }
 
-// layers finds the folder for what is written in private caches.
+// layers finds the folder for what is written in private copies.
 func (in *inspector) layers(c policy.Config, r Request) (err error) {
-	if r.Caches == policy.SharedCaches || len(c.Caches) == 0 {
+	private := r.Caches != policy.SharedCaches && len(c.Caches) > 0
+	if !private && !slices.ContainsFunc(c.Caches, func(r policy.PathRule) bool { return r.Access == policy.PrivateCopy }) {
 		return nil
 	}
 	if r.Layers == "" {

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bawn/internal/policy"
@@ -30,6 +31,11 @@ func (in *inspector) state(c policy.Config, r Request) (out []policy.PathRule) {
 			}
 		}
 		out = append(out, policy.PresetRule(dir, r.Preset.Agent, r.Preset.Title))
+		for _, name := range r.Preset.Private {
+			if path := dir + "/" + name; r.Layers != "" && in.kind(path) == KindDir && !policy.InsideAny(path, c.Unprotected) {
+				out = append(out, policy.PresetCopyRule(path, r.Preset.Agent, r.Preset.Title))
+			}
+		}
 	}
 	return out
 }
@@ -46,11 +52,17 @@ func kept(c policy.Config, r Request) (out []policy.PathRule) {
 		}
 	}
 	for _, rule := range c.Caches {
-		if !rule.IsPreset() {
+		if !rule.IsPreset() || rule.Access != policy.ReadWrite {
 			continue
 		}
 		for _, name := range r.Preset.Kept {
 			add(rule.Path+"/"+name, "settings of "+r.Preset.Title)
+		}
+		for _, name := range r.Preset.Private {
+			path := rule.Path + "/" + name
+			if !slices.ContainsFunc(c.Caches, func(o policy.PathRule) bool { return o.Path == path && o.Access == policy.PrivateCopy }) {
+				add(path, "settings of "+r.Preset.Title)
+			}
 		}
 		for _, h := range c.Homes {
 			for _, n := range policy.ProtectedNames() {

@@ -52,6 +52,12 @@ func RealPath(path string) (string, error) {
 	}
 }
 
+// RealLinks is RealPath; links on the way are not known here.
+func RealLinks(path string) (real string, links []string, err error) {
+	real, err = RealPath(path)
+	return real, nil, err
+}
+
 func linkText(path string) (string, bool) {
 	text, err := os.Readlink(path)
 	return text, err == nil

@@ -15,22 +15,27 @@ import (
 // that a decision is about that place. As for the kernel, .. leads up from
 // where a link before it leads.
 func RealPath(path string) (string, error) {
+	real, _, err := RealLinks(path)
+	return real, err
+}
+
+// RealLinks is RealPath with the links on the way; see Follow.
+func RealLinks(path string) (real string, links []string, err error) {
 	if path == "" || strings.IndexByte(path, 0) >= 0 {
-		return "", fmt.Errorf("path %q: empty, or holds a NUL byte", path)
+		return "", nil, fmt.Errorf("path %q: empty, or holds a NUL byte", path)
 	}
 	abs := path
 	if abs[0] != '/' {
 		dir, err := os.Getwd()
 		if err != nil {
-			return "", fmt.Errorf("path %q: %w", path, err)
+			return "", nil, fmt.Errorf("path %q: %w", path, err)
 		}
 		abs = dir + "/" + path
 	}
-	real, _, err := Follow(abs)
-	if err != nil {
-		return "", fmt.Errorf("path %q: %w", path, err)
+	if real, links, err = Follow(abs); err != nil {
+		return "", nil, fmt.Errorf("path %q: %w", path, err)
 	}
-	return real, nil
+	return real, links, nil
 }
 
 // linkText is what a symbolic link holds; ok is false where path is none, or

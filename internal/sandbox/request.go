@@ -66,10 +66,11 @@ type Request struct {
 type Preset struct {
 	Agent, Title string
 	// State are folders that it writes, absolute and clean, not yet real; Kept
-	// the names in them that stay as they are.
-	State, Kept []string
-	Hosts       []policy.HostRule
-	Env         []string // names of variables that it sees
+	// the names in them that stay as they are, Private those that it writes in a
+	// copy of the sandbox's own, where they are folders; else they are kept.
+	State, Kept, Private []string
+	Hosts                []policy.HostRule
+	Env                  []string // names of variables that it sees
 	// Shell is a variable that names the shim through which the agent is to run
 	// commands, and the shim; "" for none.
 	Shell, Shim string

@@ -34,7 +34,7 @@ func causeOf(p policy.Policy, path string) (policy.Rule, bool) {
 	if byTheWay(path) {
 		return policy.Rule{}, false
 	}
-	real, err := sandbox.RealPath(path)
+	real, err := theirPlace(p, path)
 	if err != nil {
 		return policy.Rule{}, false
 	}

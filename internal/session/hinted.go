@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ import (
 // told again. asks: a person may have allowed hosts meanwhile.
 func Hinted(text []byte, p policy.Policy, asks bool, known []Denial) []Denial {
 	var out []Denial
-	for _, h := range hint.Find(text, hint.Context{Policy: p, Asks: asks, Real: sandbox.RealPath, Outside: possibleOutside}) {
+	for _, h := range hint.Find(text, hint.Context{Policy: p, Asks: asks, Real: func(path string) (string, error) { return theirPlace(p, path) }, Outside: possibleOutside}) {
 		if slices.ContainsFunc(known, func(d Denial) bool { return d.Path == h.Path && d.Host == h.Host }) {
 			continue
 		}
@@ -26,6 +27,18 @@ func Hinted(text []byte, p policy.Policy, asks bool, known []Denial) []Denial {
 	}
 	return out
 }
+
+// theirPlace is where a path leads for commands; an error where the host's has
+// nothing to do with it.
+func theirPlace(p policy.Policy, path string) (string, error) {
+	real, err := sandbox.ShownPath(p, path)
+	if err == nil && sandbox.Theirs(p, real) {
+		err = errTheirs
+	}
+	return real, err
+}
+
+var errTheirs = errors.New("commands have their own there")
 
 func possibleOutside(path string, write bool) bool {
 	if write {

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -216,5 +218,42 @@ func TestReplaceIf(t *testing.T) {
 	must(t, d.ReplaceIf("file", []byte("new"), 0o600, func() error { return nil }))
 	if got := read("file"); got != "new" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Two that save one file under different locks, or none, wait for each other:
+// each has its content there whole, and neither takes the other's away.
+func TestReplaceTogether(t *testing.T) {
+	path := t.TempDir()
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			d, err := Open(path)
+			must(t, err)
+			defer d.Close()
+			mine := strings.Repeat(strconv.Itoa(i), 100_000)
+			for range 25 {
+				err := d.ReplaceIf("file", []byte(mine), 0o400, func() error {
+					if got, _, err := d.Read(".file.new", 1<<20); err != nil || string(got) != mine {
+						t.Errorf("%d: %d bytes of another, %v", i, len(got), err)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Errorf("%d: %v", i, err)
+				}
+				d.Sweep("file")
+				if got, _, err := d.Read("file", 1<<20); err != nil || len(got) != 100_000 {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	d, err := Open(path)
+	must(t, err)
+	defer d.Close()
+	if names, err := d.Names(); err != nil || !slices.Equal(names, []string{"file"}) {
+		t.Errorf("%q, %v", names, err)
 	}
 }

@@ -194,18 +194,15 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) error {
 // whether the file is still what it is made from. An error leaves it alone.
 func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error) (err error) {
 	shown := d.f.Name() + "/" + name
-	tmp := "." + name + ".new" // one name: what a killed save left is taken away by the next
-	if err := unix.Unlinkat(d.fd(), tmp, 0); err != nil && err != unix.ENOENT {
-		return &os.PathError{Op: "replace", Path: shown, Err: err}
-	}
-	fd, err := openat(d.fd(), tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	tmp := fresh(name)
+	fd, err := d.claim(tmp)
 	if err != nil {
 		return &os.PathError{Op: "replace", Path: shown, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), shown)
 	defer f.Close()
 	defer func() {
-		if err != nil {
+		if err != nil && d.is(tmp, fd) {
 			_ = unix.Unlinkat(d.fd(), tmp, 0) // err says what went wrong
 		}
 	}()
@@ -225,6 +222,73 @@ func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error
 		return &os.PathError{Op: "replace", Path: shown, Err: err}
 	}
 	return d.f.Sync()
+}
+
+// fresh is the name of new content until it has its own: one, so that the next
+// takes away what a killed save left.
+func fresh(name string) string { return "." + name + ".new" }
+
+// claim makes a file that is empty and nobody else's as long as it is open:
+// whoever saves the same file under another lock, or none, waits.
+func (d *Dir) claim(tmp string) (int, error) {
+	for end := time.Now().Add(lockWait); ; {
+		fd, err := openat(d.fd(), tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+		switch err {
+		case nil:
+			if err = hold(fd); err == nil && d.is(tmp, fd) {
+				return fd, nil
+			}
+			unix.Close(fd) // another took it for a killed one's, before it was locked
+		case unix.EEXIST:
+			err = d.sweep(tmp)
+		default:
+			return -1, err
+		}
+		switch {
+		case err != nil && err != unix.EWOULDBLOCK:
+			return -1, err
+		case time.Now().After(end):
+			return -1, fmt.Errorf("another bawn writes it for more than %v; end that one", lockWait)
+		case err != nil:
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// Sweep takes away what a save of the file that was killed left beside it.
+func (d *Dir) Sweep(name string) { _ = d.sweep(fresh(name)) }
+
+// sweep removes new content that nobody writes any more. EWOULDBLOCK says that
+// somebody does.
+func (d *Dir) sweep(tmp string) error {
+	fd, err := openat(d.fd(), tmp, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err == nil {
+		defer unix.Close(fd)
+		if err = hold(fd); err != nil || !d.is(tmp, fd) {
+			return err
+		}
+	} // else it is a link, or somebody else's
+	if err = unix.Unlinkat(d.fd(), tmp, 0); err == unix.ENOENT {
+		err = nil
+	}
+	return err
+}
+
+// hold locks an open file, where the file system has locks.
+func hold(fd int) error {
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
+		return err
+	}
+	return nil
+}
+
+// is reports whether a name is still that of an open file.
+func (d *Dir) is(name string, fd int) bool {
+	var a, b unix.Stat_t
+	return unix.Fstat(fd, &a) == nil && unix.Fstatat(d.fd(), name, &b, unix.AT_SYMLINK_NOFOLLOW) == nil && a.Dev == b.Dev && a.Ino == b.Ino
 }
 
 // lockWait is how long Lock waits: whoever holds the lock replaces one file.

@@ -123,7 +123,7 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) error {
 // ReplaceIf is Replace that asks last, with the new content whole on the disk,
 // whether the file is still what it is made from. An error leaves it alone.
 func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error) (err error) {
-	tmp := filepath.Join(d.path, "."+name+".new")
+	tmp := filepath.Join(d.path, fresh(name))
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(perm))
 	if err != nil {
 		return err
@@ -148,6 +148,11 @@ func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error
 	}
 	return os.Rename(tmp, filepath.Join(d.path, name))
 }
+
+func fresh(name string) string { return "." + name + ".new" }
+
+// Sweep takes away what a save of the file that was killed left beside it.
+func (d *Dir) Sweep(name string) { os.Remove(filepath.Join(d.path, fresh(name))) }
 
 // Lock waits until no other process holds the folder's lock.
 func (d *Dir) Lock() (unlock func(), err error) {

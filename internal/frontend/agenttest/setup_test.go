@@ -44,8 +44,14 @@ func TestSetup(t *testing.T) {
 			t.Errorf("%s: %+v", agent, r)
 		}
 	}
+	if err := os.Symlink("x", filepath.Join(d.shims, ".sh.new")); err != nil { // as a set-up leaves that is killed
+		t.Fatal(err)
+	}
 	for _, agent := range setup.Names() {
 		d.Bawn(t, "setup", agent, "--uninstall").OK(t)
+	}
+	if exists(d.shims) {
+		t.Error("the shims are still there")
 	}
 	after := tree(t, d.Home)
 	a, _ := json.Marshal(before)

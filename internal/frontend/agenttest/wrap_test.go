@@ -4,6 +4,8 @@ package agenttest
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,6 +90,53 @@ run "exit 7"; echo code $?
 	}
 	if exists(filepath.Join(d.Home, ".claude/evil")) || !exists(filepath.Join(d.Workspace, "made")) || !exists(filepath.Join(d.Home, ".claude/kept2")) {
 		t.Errorf("files: %s", command)
+	}
+}
+
+// What an agent writes in a private folder of its state is there for it the next
+// time, and never for what runs outside; where the host has none, none is made.
+func TestWrapPrivateState(t *testing.T) {
+	for _, launcher := range []string{"native", "bwrap"} {
+		d := newDesk(t)
+		t.Cleanup(func() { // the kernel leaves folders there that nobody may enter
+			_ = filepath.WalkDir(d.State, func(path string, e fs.DirEntry, err error) error {
+				if err == nil && e.IsDir() {
+					err = os.Chmod(path, 0o700)
+				}
+				return err
+			})
+		})
+		history := filepath.Join(d.Home, ".gemini/history")
+		sandboxtest.Write(t, filepath.Join(history, "old/.project_root"), "theirs\n")
+		d.agent(t, "gemini", `#!/bin/bash
+cd ~/.gemini/history
+echo saw $(cat fresh/.gitconfig)
+mkdir -p fresh && echo made && cat old/.project_root
+echo evil > fresh/.gitconfig; echo evil > old/.gitconfig; echo evil > old/.project_root
+cd ~/.gemini
+mv history moved 2>/dev/null && echo moved
+ln -s history link && echo evil > link/fresh/hook; rm -f link
+`)
+		for _, saw := range []string{"saw\n", "saw evil\n"} {
+			r := d.Bawn(t, "wrap", "--launcher", launcher, "--", "gemini")
+			if r.Code != 0 || !strings.HasPrefix(r.Stdout, saw+"made\n") || strings.Contains(r.Stdout, "moved") {
+				t.Errorf("%s: %+v", launcher, r)
+			}
+		}
+		want := map[string]string{history: "", filepath.Join(history, "old"): "", filepath.Join(history, "old/.project_root"): "theirs\n"}
+		if got := tree(t, history); !maps.Equal(got, want) {
+			t.Errorf("%s: %v", launcher, got)
+		}
+		// Another command has no copy, and no agent of another name.
+		if r := d.Bawn(t, "run", "--launcher", launcher, "-c", "ls ~/.gemini/history"); r.Stdout != "old\n" {
+			t.Errorf("%s: %+v", launcher, r)
+		}
+		if err := os.RemoveAll(history); err != nil {
+			t.Fatal(err)
+		}
+		if r := d.Bawn(t, "wrap", "--launcher", launcher, "--preset", "gemini", "--", "bash", "-c", "mkdir ~/.gemini/history; echo x > ~/.gemini/state"); exists(history) || !exists(filepath.Join(d.Home, ".gemini/state")) {
+			t.Errorf("%s: %+v", launcher, r)
+		}
 	}
 }
 

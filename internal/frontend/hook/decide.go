@@ -53,17 +53,17 @@ func (e Event) places(f Facts) (out []string) {
 // Real are the real paths that Answer asks Facts.Policy about.
 func (e Event) Real(f Facts) (out []string) {
 	for _, p := range e.places(f) {
-		if real, err := f.judged(p); err == nil {
-			out = append(out, real)
+		if real, links, err := f.judged(p); err == nil {
+			out = append(append(out, real), links...)
 		}
 	}
 	return out
 }
 
-// judged is the real path of one that can be judged.
-func (f Facts) judged(path string) (string, error) {
+// judged is the real path of one that can be judged, and the links on its way.
+func (f Facts) judged(path string) (real string, links []string, err error) {
 	if strings.IndexByte(path, 0) >= 0 || !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%q: not a path that can be judged", path)
+		return "", nil, fmt.Errorf("%q: not a path that can be judged", path)
 	}
 	return f.Real(path)
 }
@@ -96,21 +96,33 @@ func (f Facts) physical(path string) string {
 	if !filepath.IsAbs(path) || !strings.Contains(path+"/", "/../") || strings.IndexByte(path, 0) >= 0 {
 		return ""
 	}
-	place, err := f.Real(path)
+	place, _, err := f.Real(path)
 	if err != nil {
 		return "" // a loop: nobody opens that
 	}
 	return place
 }
 
-// file decides on the place that a path leads to. In the open tier the user's
-// own permissions decide.
+// file decides on the place that a path leads to, and first on the links that
+// lead there: those in hidden places are not for the agent to follow. In the open
+// tier the user's own permissions decide.
 func (e Event) file(path string, f Facts) policy.Decision {
-	real, err := f.judged(path)
+	real, links, err := f.judged(path)
 	if err != nil {
 		return policy.Decision{Rule: policy.Rule{ID: "path:form", Text: err.Error()}}
 	}
 	var d policy.Decision
+	for _, link := range links {
+		if f.Inside {
+			d = own(link, false, f.Hidden)
+		} else {
+			d = f.Policy.Decide(policy.Read{Path: link})
+		}
+		if d.Verdict != policy.Allow {
+			d.Rule.Text = fmt.Sprintf("%q: %s", link, d.Rule.Text)
+			return d
+		}
+	}
 	switch {
 	case f.Inside:
 		d = own(real, e.Kind == Search, f.Hidden)

@@ -283,8 +283,9 @@ type Facts struct {
 	// Policy is what holds, if the event NeedsPolicy.
 	Policy policy.Policy
 	// Real resolves the links of a path as far as it exists, as the kernel does:
-	// .. leads up from what a link leads to.
-	Real func(path string) (string, error)
+	// .. leads up from what a link leads to. It lists the links on the way, by their
+	// real places.
+	Real func(path string) (real string, links []string, err error)
 	Home string // what ~ stands for
 	// Inside: the agent itself runs in a sandbox of bawn's, which holds what it
 	// opens. Hidden are the rules for what that shows to the agent's own process

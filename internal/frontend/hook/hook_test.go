@@ -47,14 +47,14 @@ var links = map[string]string{ws + "/link": home + "/.ssh/id_rsa", ws + "/out": 
 func facts(t testing.TB) Facts {
 	return Facts{
 		Program: bawn, Workspace: ws, Shim: "/state/shims/x", Set: "/state/shims/x", Policy: rules(t, nil), Home: home,
-		Real: func(p string) (string, error) {
+		Real: func(p string) (string, []string, error) {
 			if to := links[p]; to != "" {
-				return to, nil
+				return to, []string{p}, nil
 			}
 			if rest, ok := strings.CutPrefix(p, ws+"/up/.."); ok { // up leads to .config/nvim
-				return home + "/.config" + rest, nil
+				return home + "/.config" + rest, []string{ws + "/up"}, nil
 			}
-			return filepath.Clean(p), nil
+			return filepath.Clean(p), nil, nil
 		},
 	}
 }

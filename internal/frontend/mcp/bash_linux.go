@@ -268,7 +268,7 @@ func (r *run) from(offset int64, stream string) (RunResult, error) {
 type inputIn struct {
 	RunID string `json:"run_id"`
 	Text  string `json:"text" jsonschema:"typed as it is; end a line with \\n"`
-	EOF   bool   `json:"eof,omitempty" jsonschema:"close the input after it"`
+	EOF   bool   `json:"eof,omitempty" jsonschema:"end the input after it; on a terminal as Ctrl-D does"`
 }
 
 type killIn struct {

@@ -135,7 +135,7 @@ func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, we
 				text = fmt.Sprintf("[status %d, %s]\n%s", a.Status, policy.Escape(a.URL), text)
 			}
 			if a.More {
-				text += "\n[it was cut: max_bytes]"
+				text += "\n[it was cut: max_bytes]\n"
 			}
 			// A refusal of plain HTTP is a page that says so.
 			return textResult(text+deniedText(out.Denied), len(out.Denied) > 0), out, nil

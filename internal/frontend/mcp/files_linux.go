@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"bawn/internal/frontend/mcp/inside"
 	"bawn/internal/frontend/mcp/protocol"
 	"bawn/internal/policy"
@@ -284,11 +286,11 @@ func whyRefused(p policy.Policy, act policy.Action) policy.Decision {
 	}
 	switch a := act.(type) {
 	case policy.Read:
-		if real, err := sandbox.RealPath(a.Path); err == nil {
+		if real, err := sandbox.ShownPath(p, a.Path); err == nil {
 			return p.Decide(policy.Read{Path: real})
 		}
 	case policy.Write:
-		if real, err := sandbox.RealPath(a.Path); err == nil {
+		if real, err := sandbox.ShownPath(p, a.Path); err == nil {
 			return p.Decide(policy.Write{Path: real})
 		}
 	}
@@ -308,23 +310,29 @@ func cleaned(real, asked string) string {
 	return filepath.Clean(real)
 }
 
-// realDir is a working folder with its links resolved. What it leads to in a
-// hidden place is told in the same words whether it is there or not.
+// realDir is a working folder with its links resolved, as commands would: what
+// they do not see tells nothing, and what is theirs alone is looked for by them.
 func realDir(p policy.Policy, ws, asked string) (string, error) {
 	dir := home(asked)
 	if !filepath.IsAbs(dir) {
 		dir = ws + "/" + dir
 	}
-	seen := func(path string) bool {
-		real, err := sandbox.RealPath(path)
-		return err == nil && p.Decide(policy.Read{Path: real}).Verdict == policy.Allow
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if !seen(filepath.Clean(dir)) || err == nil && !seen(real) {
-		return "", fmt.Errorf("workdir %q: commands cannot look into that place", asked)
-	}
+	fail := func(err error) (string, error) { return "", fmt.Errorf("workdir %q: %w", asked, err) }
+	real, err := sandbox.ShownPath(p, dir)
 	if err != nil {
-		return "", fmt.Errorf("workdir %q: %w", asked, err)
+		return fail(err)
+	}
+	if p.Decide(policy.Read{Path: real}).Verdict != policy.Allow {
+		return fail(errors.New("commands cannot look into that place"))
+	}
+	if sandbox.Theirs(p, real) {
+		return real, nil
+	}
+	switch info, err := os.Stat(real); {
+	case err != nil:
+		return fail(err)
+	case !info.IsDir():
+		return fail(unix.ENOTDIR)
 	}
 	return real, nil
 }

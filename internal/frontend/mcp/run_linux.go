@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,7 @@ type run struct {
 	rounds  int           // of questions; under the mutex of the asks
 	out     *session.Output
 	err     *session.Output
+	tty     bool
 	done    chan struct{} // closed when what follows is set
 	code    int
 	reason  string
@@ -175,7 +177,7 @@ func (r *run) kill() { r.sess.Kill(r.task) }
 
 // start starts a command in the session.
 func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
-	r := &run{sess: sess, name: c.name, limit: c.limit, begun: time.Now(), done: make(chan struct{}), typing: make(chan struct{}, 1)}
+	r := &run{sess: sess, name: c.name, tty: c.tty, limit: c.limit, begun: time.Now(), done: make(chan struct{}), typing: make(chan struct{}, 1)}
 	var files []*os.File // theirs
 	closeFiles := sync.OnceFunc(func() {
 		for _, f := range files {
@@ -363,6 +365,9 @@ func (r *run) hinted() []session.Denial {
 	return session.Hinted(text, p, r.sess.State().Asks, r.denied)
 }
 
+// endOfInput is Ctrl-D, which ends a program's input on a terminal.
+const endOfInput = "\x04"
+
 var errDeaf = errors.New("the command reads no input: it has ended, or was started without background or tty")
 
 // typeIn writes to the command's input; eof ends that.
@@ -385,7 +390,12 @@ func (r *run) typeIn(ctx context.Context, text string, eof bool) error {
 	}
 	r.mu.Lock()
 	f := r.stdin
-	if eof && f != nil {
+	if eof && r.tty { // to close a terminal is to hang up, and its output would be lost
+		if eof = false; text != "" && !strings.HasSuffix(text, "\n") {
+			text += endOfInput // the first ends the line alone
+		}
+		text += endOfInput
+	} else if eof {
 		r.stdin = nil
 	}
 	r.mu.Unlock()

@@ -43,6 +43,7 @@ type Preset struct {
 
 	programs, packages []string
 	state, kept        []string
+	private            []string
 	hosts              []policy.HostRule
 	env                []string
 	shell, shim        string
@@ -75,13 +76,14 @@ func Read(name string) (*Preset, error) {
 	return p, nil
 }
 
-// parse reads a file strictly: every key is there, once, and none besides.
+// parse reads a file strictly: every key is there, once, and none besides;
+// "private" alone may be missing.
 func parse(name string, data []byte) (*Preset, error) {
 	p := &Preset{Name: name}
 	var commands, shell []string
 	var hosts []string
 	lists := map[string]*[]string{
-		"programs": &p.programs, "packages": &p.packages, "state": &p.state, "kept": &p.kept, "hosts": &hosts, "env": &p.env,
+		"programs": &p.programs, "packages": &p.packages, "state": &p.state, "kept": &p.kept, "private": &p.private, "hosts": &hosts, "env": &p.env,
 	}
 	var title []string
 	words := map[string]*[]string{"title": &title, "commands": &commands, "shell": &shell}
@@ -122,7 +124,7 @@ func parse(name string, data []byte) (*Preset, error) {
 		return nil, err
 	}
 	for key := range lists {
-		if !seen[key] {
+		if !seen[key] && key != "private" {
 			return nil, fmt.Errorf("%s is missing", key)
 		}
 	}
@@ -168,9 +170,9 @@ func (p *Preset) check(commands string, shell []string) error {
 			return fmt.Errorf("state %q is no hidden folder in the home", s)
 		}
 	}
-	for _, k := range p.kept {
+	for _, k := range append(p.kept[:len(p.kept):len(p.kept)], p.private...) {
 		if strings.HasPrefix(k, "/") || !policy.IsClean("/"+k) {
-			return fmt.Errorf("kept %q is no name below the state", k)
+			return fmt.Errorf("kept or private %q is no name below the state", k)
 		}
 	}
 	for _, e := range p.env {
@@ -194,7 +196,7 @@ func place(s string) (moved, usual string) {
 // Open is what the preset opens for a user.
 func (p *Preset) Open(home string, getenv func(string) string) *sandbox.Preset {
 	out := &sandbox.Preset{
-		Agent: p.Name, Title: p.Title, Kept: p.kept, Hosts: p.hosts, Env: p.env, Shell: p.shell, Shim: p.shim, Origin: p.origin(),
+		Agent: p.Name, Title: p.Title, Kept: p.kept, Private: p.private, Hosts: p.hosts, Env: p.env, Shell: p.shell, Shim: p.shim, Origin: p.origin(),
 	}
 	for _, s := range p.state {
 		moved, usual := place(s)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"bawn/internal/config"
 	"bawn/internal/config/disk"
@@ -119,6 +118,7 @@ func (s *Held) Empty() bool { return len(s.all.Agents) == 0 }
 func (s *Held) save(r records) error {
 	s.all = r
 	if len(r.Agents) == 0 && r.Settings == nil {
+		s.dir.Sweep(recordName)
 		if err := os.Remove(filepath.Join(s.Dir, recordName)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -315,20 +315,26 @@ func (c Change) missing() (out []string) {
 }
 
 // note is what the record says of a change; old is what it said before, of a
-// file that was set up already. If somebody changed that since, what was before
-// is what they wrote, without setup's part.
+// file that was set up already. If somebody changed that since, or the set-up was
+// killed, what was before is what is there, without setup's part.
 func (c Change) note(old *done) done {
 	x := done{Path: c.Path, Real: c.real, Perm: c.perm, Before: c.bare, After: c.After, Made: c.missing()}
-	if old != nil && bytes.Equal(old.After, c.Before) {
-		x.Before, x.Perm, x.Made = old.Before, old.Perm, old.Made
+	if old == nil {
+		return x
+	}
+	if bytes.Equal(old.After, c.Before) {
+		x.Before, x.Perm = old.Before, old.Perm
+	}
+	for _, dir := range old.Made {
+		if !slices.Contains(x.Made, dir) {
+			x.Made = append(x.Made, dir)
+		}
 	}
 	return x
 }
 
-// Apply makes the changes of a plan, and notes how to take them back before
-// the first is made. verify is asked once all are there; if it fails, all are
-// taken back.
-func (s *Held) Apply(a *Agent, p Place, changes []Change, verify func() error) (err error) {
+// noted are the records with a plan in them.
+func (s *Held) noted(a *Agent, p Place, changes []Change) records {
 	r := s.all
 	next := records{Agents: maps.Clone(r.Agents), Settings: r.Settings}
 	settings := changes[len(changes)-1]
@@ -344,14 +350,26 @@ func (s *Held) Apply(a *Agent, p Place, changes []Change, verify func() error) (
 		list = append(list, c.note(find(r.Agents[key(a, p)], c.Path)))
 	}
 	next.Agents[key(a, p)] = list
-	if err := s.save(next); err != nil {
+	return next
+}
+
+// Apply makes the changes of a plan, and notes how to take them back before
+// the first is made. verify is asked once all are there; if it fails, all are
+// taken back.
+func (s *Held) Apply(a *Agent, p Place, changes []Change, verify func() error) (err error) {
+	r := s.all
+	if err := s.save(s.noted(a, p, changes)); err != nil {
 		return err
 	}
 	var written []Change
+	var made [][]string // by the same order
 	for _, c := range changes {
 		if err == nil && c.Changed() {
+			missing := c.missing()
 			if err = c.write(); err == nil {
-				written = append(written, c)
+				written, made = append(written, c), append(made, missing)
+			} else {
+				emptied(missing)
 			}
 		}
 	}
@@ -361,9 +379,10 @@ func (s *Held) Apply(a *Agent, p Place, changes []Change, verify func() error) (
 		}
 		err = fmt.Errorf("the set-up does not work and was taken back: %w", err)
 	}
-	for _, c := range slices.Backward(written) {
+	for i, c := range slices.Backward(written) {
 		c.Before, c.After = c.After, c.Before
 		err = errors.Join(err, c.write())
+		emptied(made[i])
 	}
 	return errors.Join(err, s.save(r))
 }
@@ -391,79 +410,6 @@ func (s Store) Has(agent, project string) bool {
 		return false
 	}
 	return len(r.Agents[agent]) > 0 || len(r.Agents[agent+" "+project]) > 0
-}
-
-// Undone says what Undo did to a file.
-type Undone struct{ Path, What string }
-
-// Undo takes a set-up back. A file that nobody touched since gets its old
-// bytes; from another only bawn's entries are taken out.
-func (s *Held) Undo(a *Agent, p Place, settings string) (out []Undone, err error) {
-	r := s.all
-	undo := func(f file, x *done) error {
-		u, err := f.undo(x)
-		if u.What != "" {
-			out = append(out, u)
-		}
-		return err
-	}
-	for _, f := range a.placed(p) {
-		x := find(r.Agents[key(a, p)], f.path)
-		real, err := filepath.EvalSymlinks(f.path)
-		if err != nil {
-			real = f.path
-		}
-		if err := undo(f, x); err != nil {
-			return out, err
-		}
-		if x != nil && x.Real != real { // a link that leads elsewhere now
-			if f.path = x.Real; !policy.Inside(x.Real, f.root) {
-				f.root = "" // of an older bawn, which followed it
-			}
-			if err := undo(f, x); err != nil {
-				return out, err
-			}
-		}
-	}
-	delete(r.Agents, key(a, p))
-	if s.Empty() && r.Settings != nil {
-		if err := undo(switches(settings), r.Settings); err != nil {
-			return out, err
-		}
-		r.Settings = nil
-	}
-	return out, s.save(r)
-}
-
-func (f file) undo(x *done) (Undone, error) {
-	c, err := f.change(f.strip)
-	if err != nil {
-		return Undone{}, err
-	}
-	u := Undone{f.path, "bawn's entries taken out; the rest is as it was changed since"}
-	if x != nil && c.Before != nil && bytes.Equal(c.Before, x.After) {
-		c.After, c.perm = x.Before, x.Perm
-		u.What = "as it was before"
-		if x.Before == nil {
-			u.What = "removed: there was none before"
-		}
-	} else if f.whole {
-		u.What = "removed"
-	}
-	if c.Before == nil || !c.Changed() {
-		return Undone{}, nil
-	}
-	if err := c.write(); err != nil {
-		return Undone{}, err
-	}
-	if c.After == nil && x != nil {
-		for _, dir := range x.Made {
-			if syscall.Rmdir(dir) != nil {
-				break // somebody put something there
-			}
-		}
-	}
-	return u, nil
 }
 
 // Added are the lines that a change adds, for a person to read. What is secret

@@ -141,7 +141,7 @@ func try(p policy.Policy, text string) (policy.Action, policy.Decision, error) {
 		if !filepath.IsAbs(object) {
 			object = filepath.Join(p.Workspace(), object)
 		}
-		real, err := sandbox.RealPath(object)
+		real, err := sandbox.ShownPath(p, object)
 		if err != nil {
 			return fail(err)
 		}

@@ -83,11 +83,13 @@ func find(r Request) (*opened, error) {
 		return nil, &fs.PathError{Op: "open", Path: r.Path, Err: err}
 	}
 	o := &opened{fd: fd}
-	if o.real, err = place(fd); err == nil {
-		err = within(o.real, r.Roots)
+	// Its names are counted before it is seen to have this one still: one that is
+	// taken away in between is no way to have fewer.
+	if err = unix.Fstat(fd, &o.stat); err == nil {
+		o.real, err = place(fd)
 	}
 	if err == nil {
-		err = unix.Fstat(fd, &o.stat)
+		err = within(o.real, r.Roots)
 	}
 	if err == nil {
 		err = regular(r.Path, &o.stat)

@@ -191,6 +191,14 @@ func TestBackground(t *testing.T) {
 			until(id, "/dev/pts/")
 			d.works("bash_input", args{"run_id": id, "text": "word\n"})
 			until(id, "got word")
+			for _, text := range []string{"word\n", "half a line", ""} { // its end is no hang-up
+				id = start(args{"command": "echo up; cat; echo code $?; echo bye", "background": true, "tty": true})
+				until(id, "up")
+				d.works("bash_input", args{"run_id": id, "text": text, "eof": true})
+				if r := until(id, "bye"); !strings.Contains(r.Stdout, "code 0") && code(r) > 0 {
+					t.Errorf("%q: %+v", text, r)
+				}
+			}
 			// The end of all of it.
 			id = start(args{"command": "echo up; " + sleeper + " & " + sleeper, "background": true})
 			until(id, "up")

@@ -23,8 +23,10 @@ func TestF4_WorkdirTellsNothingHidden(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(b.Home, ".ssh/keys"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for name, to := range map[string]string{"there": "keys", "gone": "none", "file": "id_rsa", "below": "id_rsa/x"} {
-			if err := os.Symlink(filepath.Join(b.Home, ".ssh", to), filepath.Join(b.Workspace, name)); err != nil {
+		for name, to := range map[string]string{
+			"there": "keys", "gone": "none", "file": "id_rsa", "below": "id_rsa/x", "through": "keys/../../../ws", "past": "none/../../../ws", "over": "id_rsa/../../../ws",
+		} {
+			if err := os.Symlink(b.Home+"/.ssh/"+to, filepath.Join(b.Workspace, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -32,7 +34,10 @@ func TestF4_WorkdirTellsNothingHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}})
-	for _, dir := range []string{"there", "gone", "file", "below", "~/.ssh", "~/.ssh/keys", "~/.ssh/none", "~/.ssh/id_rsa", "~/.ssh/id_rsa/x", "~/.ssh/keys/../none"} {
+	for _, dir := range []string{
+		"there", "gone", "file", "below", "through", "past", "over", "~/.ssh", "~/.ssh/keys", "~/.ssh/none", "~/.ssh/id_rsa", "~/.ssh/id_rsa/x", "~/.ssh/keys/../none",
+		"~/.ssh/keys/../../../ws", "~/.ssh/none/../../../ws", "~/.ssh/id_rsa/../../../ws", "sub/../../home/.ssh/none/../../../ws",
+	} {
 		res := d.call("bash", args{"command": "pwd", "workdir": dir})
 		if want := "workdir " + strconv.Quote(dir) + ": commands cannot look into that place"; !res.IsError || res.text != want {
 			t.Errorf("%s: %s", dir, res.text)
@@ -42,6 +47,56 @@ func TestF4_WorkdirTellsNothingHidden(t *testing.T) {
 		t.Errorf("%s", res.text)
 	}
 	if r := into[mcp.RunResult](t, d.call("bash", args{"command": "pwd", "workdir": "sub"})); r.Stdout != filepath.Join(d.Workspace, "sub")+"\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What the host has where commands have their own is not told: who runs there,
+// with what, and which names are in its temp. What they made there is theirs.
+func TestF12_HostIsNotTold(t *testing.T) {
+	d := open(t, options{prepare: func(b *sandboxtest.Box) {
+		if err := os.Symlink(filepath.Dir(b.Home), filepath.Join(b.Home, ".ssh/link")); err != nil {
+			t.Fatal(err)
+		}
+	}})
+	// This test is a process of the host's.
+	me := "/proc/" + strconv.Itoa(os.Getpid())
+	temp, err := os.MkdirTemp("/tmp", "bawn-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temp) })
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{me + "/cwd", me + "/exe", me + "/fd/1", "/proc/self/cwd", "/proc/self/fd/2", "~/.ssh/link", "~/.ssh/link/x"} {
+		for _, action := range []string{"read", "write"} {
+			got := d.call("check", args{"action": action, "object": path})
+			_, says, _ := strings.Cut(got.text, " "+action+" ")
+			if says, _, _ = strings.Cut(says, "\n"); !strings.HasSuffix(says, strings.TrimPrefix(path, "~")) || strings.HasPrefix(path, "~") && !strings.HasPrefix(got.text, "deny") {
+				t.Errorf("%s %s: %s", action, path, got.text)
+			}
+		}
+		if got := d.call("bash", args{"command": "pwd", "workdir": path}); !got.IsError || strings.Contains(got.text, here) || strings.Contains(got.text, filepath.Dir(d.Home)+`"`) {
+			t.Errorf("%s: %s", path, got.text)
+		}
+	}
+	none := d.call("bash", args{"command": "pwd", "workdir": temp + "-none"})
+	if got := d.call("bash", args{"command": "pwd", "workdir": temp}); got.text != strings.ReplaceAll(none.text, temp+"-none", temp) || !got.IsError {
+		t.Errorf("%q, and of one that is not there %q", got.text, none.text)
+	}
+	// An error text of a command's own is no way to ask either.
+	for _, pid := range []string{me, "/proc/self", "/proc/4194304"} {
+		if r := d.bash("echo \"bash: " + pid + "/cwd/x: Read-only file system\" >&2; exit 1"); len(r.Denied) > 0 {
+			t.Errorf("%s: %+v", pid, r.Denied)
+		}
+	}
+	if r := d.bash("echo \"bash: " + d.Home + "/x: Read-only file system\" >&2; exit 1"); len(r.Denied) != 1 {
+		t.Errorf("%+v", r.Denied)
+	}
+	d.bash("mkdir /tmp/theirs")
+	if r := into[mcp.RunResult](t, d.call("bash", args{"command": "pwd", "workdir": "/tmp/theirs"})); r.Stdout != "/tmp/theirs\n" {
 		t.Errorf("%+v", r)
 	}
 }

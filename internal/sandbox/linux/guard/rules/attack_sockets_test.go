@@ -93,6 +93,12 @@ var socketAttacks = []attack{
 	{"HEAD, a link, objects and a socket", nil, func(w *world) { w.link3("HEAD", "link", "objects", "socket") }, fetchHere},
 	{"a link, objects, HEAD and a socket", nil, func(w *world) { w.link3("link", "objects", "HEAD", "socket") }, fetchHere},
 	{"a link, HEAD, a socket and objects", nil, func(w *world) { w.link3("link", "HEAD", "socket", "objects") }, fetchHere},
+	{"HEAD, a link and sockets", nil, func(w *world) { w.link3("HEAD", "link", "sockets") }, fetchHere},
+	{"a link, HEAD and sockets", nil, func(w *world) { w.link3("link", "HEAD", "sockets") }, fetchHere},
+	{"HEAD, a link renamed, and sockets", nil, func(w *world) { w.link3("HEAD", "link renamed", "sockets") }, fetchHere},
+	{"a link, a HEAD renamed, and sockets", nil, func(w *world) { w.link3("link", "HEAD renamed", "sockets") }, fetchHere},
+	{"a link, a link as HEAD, and sockets", nil, func(w *world) { w.link3("link", "HEAD linked", "sockets") }, fetchHere},
+	{"a link as HEAD, a link, and sockets", nil, func(w *world) { w.link3("HEAD linked", "link", "sockets") }, fetchHere},
 	{"a link where the host keeps what it found", func(w *world) {
 		w.git(w.ws, "init", "-q", "--bare", "b")
 		must(w.t, os.WriteFile(w.ws+"/x", []byte("x\n"), 0o644))
@@ -128,6 +134,20 @@ var socketAttacks = []attack{
 		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
 		status("/b/logs/refs/remotes/m")(w)
 	}},
+	{"a folder renamed to hooks among logs, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.write(w.ws+"/h/post-index-change", w.script())
+		w.bare(b, "HEAD", "logs", "logs/refs", "logs/refs/remotes")
+		w.bare(b+"/logs/refs/remotes/m", "objects", "refs")
+		_ = w.rename(w.ws+"/h", b+"/logs/refs/remotes/m/hooks")
+		w.bare(b, "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchIn(w, "/b", "+HEAD:refs/remotes/m/HEAD")
+		indexChange("/b/logs/refs/remotes/m")(w)
+	}},
 }
 
 // link3 makes a git directory in the given order, through whose link the host's
@@ -139,19 +159,32 @@ func (w *world) link3(order ...string) {
 		switch part {
 		case "link":
 			_ = w.symlink(w.canary, b+"/FETCH_HEAD")
+		case "link renamed":
+			_ = w.symlink(w.canary, w.ws+"/l")
+			_ = w.rename(w.ws+"/l", b+"/FETCH_HEAD")
+		case "HEAD renamed":
+			_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+			_ = w.rename(w.ws+"/h", b+"/HEAD")
+		case "HEAD linked":
+			_ = w.symlink("refs/heads/main", b+"/HEAD")
 		case "socket":
 			w.socket(b + "/refs")
+		case "sockets":
+			w.sockets(b)
 		default:
 			w.bare(b, part)
 		}
 	}
 }
 
-func fetchHere(w *world) {
+func fetchHere(w *world) { fetchIn(w, "/b", "HEAD") }
+
+// fetchIn fetches ref from a repository outside.
+func fetchIn(w *world, dir, ref string) {
 	up := filepath.Dir(w.ws) + "/up"
 	w.git(filepath.Dir(w.ws), "init", "-q", up)
 	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
-	_, _ = w.tryGit(w.ws+"/b", "fetch", up, "HEAD")
+	_, _ = w.tryGit(w.ws+dir, "fetch", up, ref)
 }
 
 // cloned makes the workspace a clone with a commit.

@@ -277,7 +277,7 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 	switch c.Op {
 	case guard.Symlink:
 		// git tries whether links work with one to "testing".
-		if c.Link != "testing" && s.inside() {
+		if c.Link != "testing" && s.noLinks() {
 			return deny(LiftLayout, linkText), true
 		}
 	case guard.RenameTo:
@@ -287,15 +287,18 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 		}
 		switch mode(o) {
 		case unix.S_IFLNK:
-			if s.inside() {
+			if s.noLinks() {
 				return deny(LiftLayout, linkText), true
 			}
 		case unix.S_IFDIR:
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}
-			if s.dataBy(t.Name) && holdsControl(o.Path()) {
+			if s.dataBy(t.Name) && holdsControl(o.Path(), t.Name) {
 				return deny(LiftLayout, layoutText), true
+			}
+			if s.noLinksIn(t.Name) && !plainFolder(o.Path(), "x/") {
+				return deny(LiftLayout, linkText), true
 			}
 			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
 				// What is in it came unguarded. Between mounts the kernel

@@ -172,6 +172,7 @@ func (w *world) inside(dir, script string, only ...policy.WriteNames) (out strin
 // workspace is a repository with a remote, a submodule's source beside it.
 var everyday = []struct{ name, script string }{
 	{"init", `git init -q n; cd n; git commit -q --allow-empty -m x; git init -q; git config user.name x; git config --unset user.name; git remote add o https://example.invalid/x.git`},
+	{"init as libgit2 does it", `mkdir -p n/.git/objects n/.git/refs/heads; : >n/.git/config; git config -f n/.git/config core.bare false; git config -f n/.git/config core.filemode true; echo ref: refs/heads/main >n/.git/HEAD.lock; ln n/.git/HEAD.lock n/.git/HEAD; rm n/.git/HEAD.lock; git -C n status; git -C n commit -q --allow-empty -m x`},
 	{"init bare", `git init -q --bare b.git; git remote add b "$PWD/b.git"; git push -q b main; git -C b.git log --oneline -1 main`},
 	{"clone", `git clone -q "$UP" c; git clone -q --bare "$UP" c.git; git clone -q --mirror "$UP" m.git; git clone -q --depth 1 "file://$UP" d; git clone -q --no-checkout "$UP" e; git -C c status`},
 	{"A clone of a clone", `git clone -q . "$PWD/c"; git -C c pull -q; git clone -q c c2; git -C c2 fetch -q --all`},

@@ -166,10 +166,13 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 			return allow
 		}
 		v := deny(LiftConfig, configText)
-		if key == "config" && exact && c.Op == guard.Create && c.Flags&unix.O_EXCL == 0 {
-			// libgit2 (cargo new) begins with an empty one, which says no more than
-			// none does. What copies a repository asks for O_EXCL, and is told no.
-			v.Decision, v.Sealed = guard.Fixed, true
+		if key == "config" && exact && c.Op == guard.Create {
+			if c.Flags&unix.O_EXCL == 0 {
+				// libgit2 (cargo new) begins with an empty one, which says no more
+				// than none does.
+				v.Decision, v.Sealed = guard.Fixed, true
+			}
+			v.Rule.Lift = "copy a repository with git clone, " + v.Rule.Lift // cp, tar
 		}
 		if exact && file {
 			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") {

@@ -235,3 +235,17 @@ func TestEverydayGit(t *testing.T) {
 		})
 	}
 }
+
+// What is written to the empty config that a repository may begin with fails,
+// and does not get there.
+func TestEmptyConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	out, denied, _, _ := w.inside(w.ws, `mkdir .git; : >.git/config && stat -c %a-%s .git/config; rm .git/config; echo evil >.git/config && echo written; (: >>.git/config) && echo again`)
+	if !strings.Contains(out, "644-0\n") || strings.Contains(out, "written\n") || strings.Contains(out, "again\n") || len(denied) != 1 {
+		t.Errorf("%d refused: %s", len(denied), out)
+	}
+	if text, err := os.ReadFile(w.ws + "/.git/config"); err != nil || len(text) > 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+}

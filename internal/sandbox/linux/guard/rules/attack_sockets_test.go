@@ -5,6 +5,8 @@ package rules_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // sockets completes a git directory by names that nobody is asked about.
@@ -89,6 +91,27 @@ var socketAttacks = []attack{
 	}, func(w *world) {
 		_, _ = w.tryGit(w.ws, "fetch")
 		_, _ = w.tryGit(w.ws, "push", w.ws+"/.git/logs/refs/remotes/modules/o", "HEAD:refs/heads/x")
+	}},
+	{"commondir by the host's log, the name being a path", cloned, logOfPath, func(w *world) { hostFetch(w); status("/t")(w) }},
+	{"commondir by the host's log, git started there", cloned, logOfPath, func(w *world) { hostFetch(w); fetch("/.git/logs/refs/remotes/worktrees/o")(w) }},
+	{"a hook by the host's log, the name being a command", cloned, func(w *world) {
+		w.hostLogs("x; touch "+w.canary+"; x", "hooks/post-index-change")
+	}, func(w *world) {
+		hostFetch(w)
+		_ = os.Chmod(w.ws+"/.git/logs/refs/remotes/worktrees/o/hooks/post-index-change", 0o755) // the next run
+		_, _ = w.tryGit(w.ws+"/t", "read-tree", "--empty")
+	}},
+	{"a hook by the host's log, a push", cloned, func(w *world) {
+		w.hostLogs("x; touch "+w.canary+"; x", "hooks/pre-receive")
+		text, err := os.ReadFile(w.ws + "/.git/config")
+		must(w.t, err)
+		_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"o\"]\n\turl = ./.git/logs/refs/remotes/worktrees/o\n")
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+	}, func(w *world) {
+		hostFetch(w)
+		_ = os.Chmod(w.ws+"/.git/logs/refs/remotes/worktrees/o/hooks/pre-receive", 0o755)
+		w.git(w.ws, "commit", "-q", "--allow-empty", "-m", "y")
+		_, _ = w.tryGit(w.ws, "push", "o", "HEAD:refs/heads/y")
 	}},
 	{"HEAD, a link, objects and a socket", nil, func(w *world) { w.link3("HEAD", "link", "objects", "socket") }, fetchHere},
 	{"a link, objects, HEAD and a socket", nil, func(w *world) { w.link3("link", "objects", "HEAD", "socket") }, fetchHere},
@@ -205,6 +228,46 @@ func (w *world) hostHEAD(plant func(dir string)) {
 	must(w.t, err)
 	_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/modules/o/HEAD\n")
 	_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+}
+
+// hostLogs lets the host's next fetch, by a person of that name, write HEAD and
+// one more name to a folder among logs, to which t leads as a linked worktree.
+func (w *world) hostLogs(name, control string) string {
+	e := w.ws + "/.git/logs/refs/remotes/worktrees/o"
+	_ = w.mkdir(filepath.Dir(e))
+	w.bare(e, "objects", "refs")
+	_ = w.write(e+"/gitdir", w.ws+"/t/.git\n")
+	_ = w.mkdir(w.ws + "/t")
+	_ = w.write(w.ws+"/p", "gitdir: "+e+"\n")
+	_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+	text, err := os.ReadFile(w.ws + "/.git/config")
+	must(w.t, err)
+	for _, more := range []string{
+		"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/worktrees/o/HEAD\n\tfetch = +HEAD:refs/remotes/worktrees/o/" + control + "\n",
+		"[user]\n\tname = \"" + name + "\"\n",
+	} {
+		if w.write(w.ws+"/.git/config.lock", string(text)+more) == nil && w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config") == nil {
+			text = append(text, more...)
+		}
+	}
+	return e
+}
+
+// logOfPath makes the folder to which a commondir leads that is a log.
+func logOfPath(w *world) {
+	e := w.hostLogs("x/../../../../../../../e", "commondir")
+	_ = w.mkdir(e + "/" + strings.Repeat("0", 40) + " " + strings.TrimSpace(w.git(w.ws, "rev-parse", "HEAD")) + " x")
+	to := w.ws + "/e <a@b> 1790000000 +0000\tfetch: storing ref"
+	w.bare(to, "objects", "refs")
+	_ = w.write(to+"/config", w.evil()+w.evilRemote())
+}
+
+// hostFetch is a fetch by a person whose name is only in the repository's config.
+func hostFetch(w *world) {
+	cmd := w.command(w.ws, "git", "fetch")
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "GIT_COMMITTER_NAME=") })
+	cmd.Env = append(cmd.Env, "GIT_COMMITTER_DATE=1790000000 +0000")
+	_ = cmd.Run()
 }
 
 // indexChange runs the hook post-index-change of a git directory whose working

@@ -50,7 +50,8 @@ func (s *spot) dataBy(name string) bool {
 }
 
 // holdsControl says whether a folder that becomes data, under the name given,
-// has a file in it that branch would have judged, or cannot be looked through.
+// has a file in it that branch would have judged, or to which a pointer of git's
+// may lead, or cannot be looked through.
 func holdsControl(dir, name string) bool {
 	left := maxLayout
 	return controlIn(dir, name, &left)
@@ -74,7 +75,7 @@ func controlIn(dir, called string, left *int) bool {
 			if controlIn(dir+"/"+name, name, left) {
 				return true
 			}
-		case slices.Contains(controlNames[:], canon(name)), canon(called) == "hooks" && hookLike(name):
+		case slices.Contains(controlNames[:], canon(name)), canon(name) == "gitdir", canon(called) == "hooks" && hookLike(name):
 			return true
 		}
 	}

@@ -108,7 +108,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 		}
 		if t.Name == ".git" {
 			// git writes it in place, so what is right is found out beforehand.
-			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.guarded); ok {
+			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.pointed); ok {
 				return guard.Verdict{Decision: guard.Fixed, Content: content, Replace: true, Rule: policy.NameRule(LiftPointer, pointerText)}
 			}
 		}
@@ -121,7 +121,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 			dir := t.DirPath
 			v := deny(LiftPointer, pointerText)
 			v.Decision, v.MaxSize = guard.Vet, 64<<10
-			v.Vet = func(content []byte) error { return gitdir.VetPointer(dir, content, r.guarded) }
+			v.Vet = func(content []byte) error { return gitdir.VetPointer(dir, content, r.pointed) }
 			return v
 		}
 	}

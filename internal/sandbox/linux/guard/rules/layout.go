@@ -53,6 +53,10 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 			return deny(LiftLayout, layoutText+" around files that were not judged"), true
 		}
 	}
+	// What is in refs/ and logs/ becomes data by it; that of .git is anyway.
+	if name == "HEAD" && !folder && here != s.dot && (holdsControl(c.Target.DirPath+"/refs", "refs") || holdsControl(c.Target.DirPath+"/logs", "logs")) {
+		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	}
 	if s.dot >= 0 && !data {
 		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
 			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
@@ -60,9 +64,6 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 		if s.placed(here) {
 			return allow, false
 		}
-	}
-	if name == "HEAD" && !folder && (holdsControl(c.Target.DirPath+"/refs", "refs") || holdsControl(c.Target.DirPath+"/logs", "logs")) {
-		return deny(LiftLayout, layoutText+" around files that were not judged"), true
 	}
 	if name == "HEAD" && begins(c) && linksIn(c.Target.DirPath) {
 		return deny(LiftLayout, layoutText+" around links"), true

@@ -35,8 +35,10 @@ type spot struct {
 // be looked at from the one below.
 const maxLooks, entryLooks = 1 << 15, 2
 
-func look(t *guard.Target) *spot {
-	s := &spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
+func look(t *guard.Target) *spot { return lookAt(t.Dir, t.DirPath) }
+
+func lookAt(dir int, path string) *spot {
+	s := &spot{dir: dir, path: path, elems: elements(path), dot: -1}
 	s.canon = make([]string, len(s.elems))
 	for i, e := range s.elems {
 		s.canon[i] = canon(e)

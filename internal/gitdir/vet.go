@@ -317,6 +317,9 @@ func (v *Vetting) refuse(e *Entry) string {
 		if e.NoValue && h.kind != boolean && h.kind != boolOr {
 			return "has no value"
 		}
+		if climbs(e.Subsection) && e.Section == "remote" || climbs(e.Value) && isWord(e.Section, "user author committer") {
+			return "holds a path upwards, which git would write to its logs"
+		}
 		switch h.kind {
 		case text:
 			return ""

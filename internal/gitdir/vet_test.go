@@ -107,6 +107,20 @@ func TestVetConfigValues(t *testing.T) {
 	}
 }
 
+// A log that lies where git expects commondir must lead nowhere else.
+func TestVetConfigPathsUpwards(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"[user]\n\tname = a/../b\n": false, "[author]\n\temail = \"x/../\"\n": false, "[committer]\n\tname = /../\n": false,
+		"[user]\n\tname = a/b..c ../d\n": true, "[user]\n\tname = A & B (C/D)\n": true,
+		"[remote \"x/../y\"]\n\turl = https://example.com/\n": false, "[remote \"x/y\"]\n\turl = https://example.com/a/../b\n": true,
+		"[branch \"x\"]\n\tdescription = a/../b\n": true,
+	} {
+		if err := VetConfig([]byte(text), Vetting{}); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestVetRef(t *testing.T) {
 	hash := strings.Repeat("0123456789", 4)
 	for text, ok := range map[string]bool{

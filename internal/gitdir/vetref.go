@@ -31,3 +31,8 @@ func VetBranch(text []byte) error {
 	}
 	return nil
 }
+
+// climbs says whether a text holds a way upwards as a path. Lines of git's logs
+// begin with two commits' numbers and a person's name, and end with what was
+// fetched: a log that lies where git expects commondir is a path to it.
+func climbs(s string) bool { return strings.Contains(s, "/../") }

@@ -144,13 +144,15 @@ func TestF2_RefusedFormsOfGit(t *testing.T) {
 		for _, refused := range []struct{ run, told, left string }{
 			{`git init -q --separate-git-dir "$PWD/sep" w`, "git pointer file", "w/.git"},
 			{`git submodule absorbgitdirs`, "", ".git/modules/s/HEAD"},
+			{`cp -a s t`, "copy a repository with git clone", "t/.git/config"},
+			{`tar cf s.tar s; mkdir u; tar xf s.tar -C u`, "copy a repository with git clone", "u/s/.git/config"},
 		} {
 			r := b.Sh(t, refused.run)
 			if r.Code == 0 || !strings.Contains(r.Stderr, refused.told) || exists(b.Workspace+"/"+refused.left) {
 				t.Errorf("%s: exit %d, left %v\n%s", refused.run, r.Code, exists(b.Workspace+"/"+refused.left), r.Stderr)
 			}
 		}
-		b.Sh(t, `git -C s log -1 --format=%s && git clone -q --bare . sep.git && git -C sep.git worktree add -q "$PWD/w2" && git -C w2 status`).OK(t)
+		b.Sh(t, `git -C s log -1 --format=%s && git clone -q --bare . sep.git && git -C sep.git worktree add -q "$PWD/w2" && git -C w2 status; git clone -q s v && git -C v log -1 --format=%s`).OK(t)
 		Host(t, b, "git -C s status; git -C w2 status").OK(t)
 	})
 }

@@ -310,7 +310,7 @@ func sh(t testing.TB, guarded bool, uid int, script string) (ran, string) {
 
 // agents are what this binary does as the command of a box.
 var agents = map[string]func(){"model": modelAgent, "ways": waysAgent, "race": raceAgent, "tricks": tricksAgent, "bench": benchAgent,
-	"umask": umaskAgent, "unshare": unshareAgent}
+	"umask": umaskAgent, "unshare": unshareAgent, "signals": signalAgent}
 
 func TestBoxRuns(t *testing.T) {
 	for _, uid := range uids() {

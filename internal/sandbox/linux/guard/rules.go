@@ -121,9 +121,11 @@ type Verdict struct {
 	// More than 1 MiB is taken as 1 MiB, 0 as an empty file.
 	MaxSize int64
 	// Content of a Fixed file. Replace: an existing one of another content,
-	// and of one name, gets it.
+	// and of one name, gets it. Sealed: what the caller writes to a new one
+	// fails (EPERM), for a name that a tool makes and leaves empty.
 	Content []byte
 	Replace bool
+	Sealed  bool
 }
 
 // LiftError is a refusal by Vet that has a narrower way out than the Rule.

@@ -139,7 +139,23 @@ func (w *worker) createFixed(t *Target, v Verdict, flags int, mode uint32) (int,
 	if err := w.writeNew(t.Dir, t.Name, v.Content, mode&0o777&^uint32(w.umask), false); err != 0 {
 		return -1, err
 	}
+	if v.Sealed {
+		return sealed()
+	}
 	return scratch(flags)
+}
+
+// sealed is an empty file in memory that stays so.
+func sealed() (int, unix.Errno) {
+	fd, e := unix.MemfdCreate("file", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if e != nil {
+		return -1, errnoOf(e)
+	}
+	if _, e := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); e != nil {
+		closeFD(fd)
+		return -1, errnoOf(e)
+	}
+	return fd, 0
 }
 
 // openFixed is createFixed for a file that is there, which must be right.

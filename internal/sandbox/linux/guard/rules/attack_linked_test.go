@@ -96,4 +96,57 @@ var linkedAttacks = []attack{
 		_ = w.write(w.ws+"/b/config", w.evil())
 		must(w.t, os.Chmod(w.ws+"/b/worktrees/x", 0o755))
 	}, status("/t")},
+	{"a link in a common directory without HEAD", nil, func(w *world) {
+		w.commonWithoutHEAD()
+		_ = w.symlink(w.canary, w.ws+"/b/logs/refs/heads/main")
+	}, commitInTree},
+	{"a folder with a link, brought into a common directory without HEAD", nil, func(w *world) {
+		w.commonWithoutHEAD()
+		_ = os.Remove(w.ws + "/b/logs/refs/heads")
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.symlink(w.canary, w.ws+"/h/main")
+		_ = w.rename(w.ws+"/h", w.ws+"/b/logs/refs/heads")
+	}, commitInTree},
+	{"config among logs of a common directory without HEAD, HEAD by the host's fetch", nil, func(w *world) {
+		w.commonWithoutHEAD()
+		e := w.ws + "/b/logs/refs/remotes/m"
+		_ = w.mkdir(w.ws + "/b/logs/refs/remotes")
+		w.bare(e, "objects", "refs", "config")
+	}, func(w *world) {
+		fetchIn(w, "/t", "+HEAD:refs/remotes/m/HEAD")
+		status("/b/logs/refs/remotes/m")(w)
+	}},
+	{"a link in a linked worktree, the store being sockets", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(b, "HEAD")
+		w.linkedTree(b, w.ws+"/t")
+		_ = w.symlink(w.canary, b+"/worktrees/x/COMMIT_EDITMSG")
+		_ = w.write(w.ws+"/p", "gitdir: "+b+"/worktrees/x\n")
+		_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+		w.sockets(b)
+	}, commitInTree},
+	{"a link in what becomes a linked worktree, the store being sockets", nil, func(w *world) {
+		b := w.ws + "/b"
+		w.bare(b, "HEAD")
+		_ = w.mkdir(b + "/worktrees")
+		_ = w.mkdir(b + "/worktrees/x")
+		_ = w.symlink(w.canary, b+"/worktrees/x/COMMIT_EDITMSG")
+		w.linkedTree(b, w.ws+"/t")
+		_ = w.write(w.ws+"/p", "gitdir: "+b+"/worktrees/x\n")
+		_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+		w.sockets(b)
+	}, commitInTree},
 }
+
+// commonWithoutHEAD makes a bare repository b with a linked worktree t, for
+// which git needs no HEAD in b.
+func (w *world) commonWithoutHEAD() {
+	b := w.ws + "/b"
+	w.bare(b, "HEAD", "objects", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads")
+	w.linkedTree(b, w.ws+"/t")
+	_ = w.write(w.ws+"/p", "gitdir: "+b+"/worktrees/x\n")
+	_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+	_ = os.Remove(b + "/HEAD")
+}
+
+func commitInTree(w *world) { _, _ = w.tryGit(w.ws+"/t", "commit", "-q", "--allow-empty", "-m", "x") }

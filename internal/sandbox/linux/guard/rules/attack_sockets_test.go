@@ -5,6 +5,8 @@ package rules_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // sockets completes a git directory by names that nobody is asked about.
@@ -90,9 +92,36 @@ var socketAttacks = []attack{
 		_, _ = w.tryGit(w.ws, "fetch")
 		_, _ = w.tryGit(w.ws, "push", w.ws+"/.git/logs/refs/remotes/modules/o", "HEAD:refs/heads/x")
 	}},
+	{"commondir by the host's log, the name being a path", cloned, logOfPath, func(w *world) { hostFetch(w); status("/t")(w) }},
+	{"commondir by the host's log, git started there", cloned, logOfPath, func(w *world) { hostFetch(w); fetch("/.git/logs/refs/remotes/worktrees/o")(w) }},
+	{"a hook by the host's log, the name being a command", cloned, func(w *world) {
+		w.hostLogs("x; touch "+w.canary+"; x", "hooks/post-index-change")
+	}, func(w *world) {
+		hostFetch(w)
+		_ = os.Chmod(w.ws+"/.git/logs/refs/remotes/worktrees/o/hooks/post-index-change", 0o755) // the next run
+		_, _ = w.tryGit(w.ws+"/t", "read-tree", "--empty")
+	}},
+	{"a hook by the host's log, a push", cloned, func(w *world) {
+		w.hostLogs("x; touch "+w.canary+"; x", "hooks/pre-receive")
+		text, err := os.ReadFile(w.ws + "/.git/config")
+		must(w.t, err)
+		_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"o\"]\n\turl = ./.git/logs/refs/remotes/worktrees/o\n")
+		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+	}, func(w *world) {
+		hostFetch(w)
+		_ = os.Chmod(w.ws+"/.git/logs/refs/remotes/worktrees/o/hooks/pre-receive", 0o755)
+		w.git(w.ws, "commit", "-q", "--allow-empty", "-m", "y")
+		_, _ = w.tryGit(w.ws, "push", "o", "HEAD:refs/heads/y")
+	}},
 	{"HEAD, a link, objects and a socket", nil, func(w *world) { w.link3("HEAD", "link", "objects", "socket") }, fetchHere},
 	{"a link, objects, HEAD and a socket", nil, func(w *world) { w.link3("link", "objects", "HEAD", "socket") }, fetchHere},
 	{"a link, HEAD, a socket and objects", nil, func(w *world) { w.link3("link", "HEAD", "socket", "objects") }, fetchHere},
+	{"HEAD, a link and sockets", nil, func(w *world) { w.link3("HEAD", "link", "sockets") }, fetchHere},
+	{"a link, HEAD and sockets", nil, func(w *world) { w.link3("link", "HEAD", "sockets") }, fetchHere},
+	{"HEAD, a link renamed, and sockets", nil, func(w *world) { w.link3("HEAD", "link renamed", "sockets") }, fetchHere},
+	{"a link, a HEAD renamed, and sockets", nil, func(w *world) { w.link3("link", "HEAD renamed", "sockets") }, fetchHere},
+	{"a link, a link as HEAD, and sockets", nil, func(w *world) { w.link3("link", "HEAD linked", "sockets") }, fetchHere},
+	{"a link as HEAD, a link, and sockets", nil, func(w *world) { w.link3("HEAD linked", "link", "sockets") }, fetchHere},
 	{"a link where the host keeps what it found", func(w *world) {
 		w.git(w.ws, "init", "-q", "--bare", "b")
 		must(w.t, os.WriteFile(w.ws+"/x", []byte("x\n"), 0o644))
@@ -128,6 +157,20 @@ var socketAttacks = []attack{
 		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
 		status("/b/logs/refs/remotes/m")(w)
 	}},
+	{"a folder renamed to hooks among logs, HEAD by the host's fetch", nil, func(w *world) {
+		b := w.ws + "/b"
+		_ = w.mkdir(w.ws + "/h")
+		_ = w.write(w.ws+"/h/post-index-change", w.script())
+		w.bare(b, "HEAD", "logs", "logs/refs", "logs/refs/remotes")
+		w.bare(b+"/logs/refs/remotes/m", "objects", "refs")
+		_ = w.rename(w.ws+"/h", b+"/logs/refs/remotes/m/hooks")
+		w.bare(b, "objects", "refs")
+		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n")
+		_ = w.rename(b+"/config.lock", b+"/config")
+	}, func(w *world) {
+		fetchIn(w, "/b", "+HEAD:refs/remotes/m/HEAD")
+		indexChange("/b/logs/refs/remotes/m")(w)
+	}},
 }
 
 // link3 makes a git directory in the given order, through whose link the host's
@@ -139,19 +182,32 @@ func (w *world) link3(order ...string) {
 		switch part {
 		case "link":
 			_ = w.symlink(w.canary, b+"/FETCH_HEAD")
+		case "link renamed":
+			_ = w.symlink(w.canary, w.ws+"/l")
+			_ = w.rename(w.ws+"/l", b+"/FETCH_HEAD")
+		case "HEAD renamed":
+			_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
+			_ = w.rename(w.ws+"/h", b+"/HEAD")
+		case "HEAD linked":
+			_ = w.symlink("refs/heads/main", b+"/HEAD")
 		case "socket":
 			w.socket(b + "/refs")
+		case "sockets":
+			w.sockets(b)
 		default:
 			w.bare(b, part)
 		}
 	}
 }
 
-func fetchHere(w *world) {
+func fetchHere(w *world) { fetchIn(w, "/b", "HEAD") }
+
+// fetchIn fetches ref from a repository outside.
+func fetchIn(w *world, dir, ref string) {
 	up := filepath.Dir(w.ws) + "/up"
 	w.git(filepath.Dir(w.ws), "init", "-q", up)
 	w.git(up, "commit", "-q", "--allow-empty", "-m", "up")
-	_, _ = w.tryGit(w.ws+"/b", "fetch", up, "HEAD")
+	_, _ = w.tryGit(w.ws+dir, "fetch", up, ref)
 }
 
 // cloned makes the workspace a clone with a commit.
@@ -172,6 +228,46 @@ func (w *world) hostHEAD(plant func(dir string)) {
 	must(w.t, err)
 	_ = w.write(w.ws+"/.git/config.lock", string(text)+"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/modules/o/HEAD\n")
 	_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
+}
+
+// hostLogs lets the host's next fetch, by a person of that name, write HEAD and
+// one more name to a folder among logs, to which t leads as a linked worktree.
+func (w *world) hostLogs(name, control string) string {
+	e := w.ws + "/.git/logs/refs/remotes/worktrees/o"
+	_ = w.mkdir(filepath.Dir(e))
+	w.bare(e, "objects", "refs")
+	_ = w.write(e+"/gitdir", w.ws+"/t/.git\n")
+	_ = w.mkdir(w.ws + "/t")
+	_ = w.write(w.ws+"/p", "gitdir: "+e+"\n")
+	_ = w.rename(w.ws+"/p", w.ws+"/t/.git")
+	text, err := os.ReadFile(w.ws + "/.git/config")
+	must(w.t, err)
+	for _, more := range []string{
+		"[remote \"origin\"]\n\tfetch = +HEAD:refs/remotes/worktrees/o/HEAD\n\tfetch = +HEAD:refs/remotes/worktrees/o/" + control + "\n",
+		"[user]\n\tname = \"" + name + "\"\n",
+	} {
+		if w.write(w.ws+"/.git/config.lock", string(text)+more) == nil && w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config") == nil {
+			text = append(text, more...)
+		}
+	}
+	return e
+}
+
+// logOfPath makes the folder to which a commondir leads that is a log.
+func logOfPath(w *world) {
+	e := w.hostLogs("x/../../../../../../../e", "commondir")
+	_ = w.mkdir(e + "/" + strings.Repeat("0", 40) + " " + strings.TrimSpace(w.git(w.ws, "rev-parse", "HEAD")) + " x")
+	to := w.ws + "/e <a@b> 1790000000 +0000\tfetch: storing ref"
+	w.bare(to, "objects", "refs")
+	_ = w.write(to+"/config", w.evil()+w.evilRemote())
+}
+
+// hostFetch is a fetch by a person whose name is only in the repository's config.
+func hostFetch(w *world) {
+	cmd := w.command(w.ws, "git", "fetch")
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "GIT_COMMITTER_NAME=") })
+	cmd.Env = append(cmd.Env, "GIT_COMMITTER_DATE=1790000000 +0000")
+	_ = cmd.Run()
 }
 
 // indexChange runs the hook post-index-change of a git directory whose working

@@ -25,6 +25,7 @@ type attack struct {
 var quiet = map[string]bool{
 	"commondir of a worktree": true, "config kept open": true, "bare layout, config kept open": true, "config, HEAD and sockets among logs": true,
 	"commondir among logs, HEAD by the host's fetch": true, "a hook among logs, HEAD by the host's fetch, a push": true,
+	"config among logs of a common directory without HEAD, HEAD by the host's fetch": true,
 }
 
 func status(dir string) func(*world) {

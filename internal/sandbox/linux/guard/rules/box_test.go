@@ -172,6 +172,7 @@ func (w *world) inside(dir, script string, only ...policy.WriteNames) (out strin
 // workspace is a repository with a remote, a submodule's source beside it.
 var everyday = []struct{ name, script string }{
 	{"init", `git init -q n; cd n; git commit -q --allow-empty -m x; git init -q; git config user.name x; git config --unset user.name; git remote add o https://example.invalid/x.git`},
+	{"init as libgit2 does it", `mkdir -p n/.git/objects n/.git/refs/heads; : >n/.git/config; git config -f n/.git/config core.bare false; git config -f n/.git/config core.filemode true; echo ref: refs/heads/main >n/.git/HEAD.lock; ln n/.git/HEAD.lock n/.git/HEAD; rm n/.git/HEAD.lock; git -C n status; git -C n commit -q --allow-empty -m x`},
 	{"init bare", `git init -q --bare b.git; git remote add b "$PWD/b.git"; git push -q b main; git -C b.git log --oneline -1 main`},
 	{"clone", `git clone -q "$UP" c; git clone -q --bare "$UP" c.git; git clone -q --mirror "$UP" m.git; git clone -q --depth 1 "file://$UP" d; git clone -q --no-checkout "$UP" e; git -C c status`},
 	{"A clone of a clone", `git clone -q . "$PWD/c"; git -C c pull -q; git clone -q c c2; git -C c2 fetch -q --all`},
@@ -232,5 +233,19 @@ func TestEverydayGit(t *testing.T) {
 				t.Errorf("fsck: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// What is written to the empty config that a repository may begin with fails,
+// and does not get there.
+func TestEmptyConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	out, denied, _, _ := w.inside(w.ws, `mkdir .git; : >.git/config && stat -c %a-%s .git/config; rm .git/config; echo evil >.git/config && echo written; (: >>.git/config) && echo again`)
+	if !strings.Contains(out, "644-0\n") || strings.Contains(out, "written\n") || strings.Contains(out, "again\n") || len(denied) != 1 {
+		t.Errorf("%d refused: %s", len(denied), out)
+	}
+	if text, err := os.ReadFile(w.ws + "/.git/config"); err != nil || len(text) > 0 {
+		t.Errorf("%q, %v", text, err)
 	}
 }

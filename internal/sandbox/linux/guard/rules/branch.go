@@ -49,14 +49,15 @@ func (s *spot) dataBy(name string) bool {
 	return s.data(s.last()) || s.has(s.last(), "HEAD") && (s.plain(s.dir, name, "refs") || s.plain(s.dir, name, "logs"))
 }
 
-// holdsControl says whether a folder that becomes data has a file in it that
-// branch would have judged, or cannot be looked through.
-func holdsControl(dir string) bool {
+// holdsControl says whether a folder that becomes data, under the name given,
+// has a file in it that branch would have judged, or to which a pointer of git's
+// may lead, or cannot be looked through.
+func holdsControl(dir, name string) bool {
 	left := maxLayout
-	return controlIn(dir, &left)
+	return controlIn(dir, name, &left)
 }
 
-func controlIn(dir string, left *int) bool {
+func controlIn(dir, called string, left *int) bool {
 	d, err := openFolder(dir)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
@@ -71,10 +72,10 @@ func controlIn(dir string, left *int) bool {
 		name := e.Name()
 		switch {
 		case e.IsDir():
-			if controlIn(dir+"/"+name, left) {
+			if controlIn(dir+"/"+name, name, left) {
 				return true
 			}
-		case slices.Contains(controlNames[:], canon(name)), base(dir) == "hooks" && policy.HookLike(name):
+		case slices.Contains(controlNames[:], canon(name)), canon(name) == "gitdir", canon(called) == "hooks" && policy.HookLike(name):
 			return true
 		}
 	}

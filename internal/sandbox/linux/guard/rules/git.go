@@ -108,7 +108,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 		}
 		if t.Name == ".git" {
 			// git writes it in place, so what is right is found out beforehand.
-			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.guarded); ok {
+			if content, ok := gitdir.PointerFor(t.DirPath, r.latest(), r.pointed); ok {
 				return guard.Verdict{Decision: guard.Fixed, Content: content, Replace: true, Rule: policy.NameRule(LiftPointer, pointerText)}
 			}
 		}
@@ -121,7 +121,7 @@ func (r *rules) dotGit(c *guard.Call) guard.Verdict {
 			dir := t.DirPath
 			v := deny(LiftPointer, pointerText)
 			v.Decision, v.MaxSize = guard.Vet, 64<<10
-			v.Vet = func(content []byte) error { return gitdir.VetPointer(dir, content, r.guarded) }
+			v.Vet = func(content []byte) error { return gitdir.VetPointer(dir, content, r.pointed) }
 			return v
 		}
 	}
@@ -166,6 +166,14 @@ func (r *rules) control(c *guard.Call, s *spot, key string) guard.Verdict {
 			return allow
 		}
 		v := deny(LiftConfig, configText)
+		if key == "config" && exact && c.Op == guard.Create {
+			if c.Flags&unix.O_EXCL == 0 {
+				// libgit2 (cargo new) begins with an empty one, which says no more
+				// than none does.
+				v.Decision, v.Sealed = guard.Fixed, true
+			}
+			v.Rule.Lift = "copy a repository with git clone, " + v.Rule.Lift // cp, tar
+		}
 		if exact && file {
 			if s.nested(s.last()) || s.dot >= 0 && s.is(s.dot+1, "modules") {
 				r.remember(t.DirPath)
@@ -277,7 +285,7 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 	switch c.Op {
 	case guard.Symlink:
 		// git tries whether links work with one to "testing".
-		if c.Link != "testing" && s.inside() {
+		if c.Link != "testing" && s.noLinks() {
 			return deny(LiftLayout, linkText), true
 		}
 	case guard.RenameTo:
@@ -287,15 +295,18 @@ func (r *rules) area(c *guard.Call, s *spot) (guard.Verdict, bool) {
 		}
 		switch mode(o) {
 		case unix.S_IFLNK:
-			if s.inside() {
+			if s.noLinks() {
 				return deny(LiftLayout, linkText), true
 			}
 		case unix.S_IFDIR:
 			if s.part(t.Name) || o.Dir < 0 {
 				return deny(LiftLayout, layoutText), true
 			}
-			if s.dataBy(t.Name) && holdsControl(o.Path()) {
+			if s.dataBy(t.Name) && holdsControl(o.Path(), t.Name) {
 				return deny(LiftLayout, layoutText), true
+			}
+			if s.noLinksIn(t.Name) && !plainFolder(o.Path(), "x/") {
+				return deny(LiftLayout, linkText), true
 			}
 			if !r.guarded(o.DirPath) || r.unguardedIn(o.Path()) {
 				// What is in it came unguarded. Between mounts the kernel

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +54,10 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 			return deny(LiftLayout, layoutText+" around files that were not judged"), true
 		}
 	}
+	// What is in refs/ and logs/ becomes data by it; that of .git is anyway.
+	if name == "HEAD" && !folder && here != s.dot && (holdsControl(c.Target.DirPath+"/refs", "refs") || holdsControl(c.Target.DirPath+"/logs", "logs")) {
+		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	}
 	if s.dot >= 0 && !data {
 		if name == "HEAD" && here == s.dot+1 && (s.is(here, "modules") || s.is(here, "worktrees")) {
 			return deny(LiftLayout, layoutText), true // it would make refs/ below it data
@@ -61,8 +66,8 @@ func (r *rules) piece(c *guard.Call, s *spot, name string) (guard.Verdict, bool)
 			return allow, false
 		}
 	}
-	if name == "HEAD" && !folder && (holdsControl(c.Target.DirPath+"/refs") || holdsControl(c.Target.DirPath+"/logs")) {
-		return deny(LiftLayout, layoutText+" around files that were not judged"), true
+	if name == "HEAD" && begins(c) && linksIn(c.Target.DirPath) {
+		return deny(LiftLayout, layoutText+" around links"), true
 	}
 	head, objects, refs := s.has(here, "HEAD") || s.hasLinked(here), s.has(here, "objects"), s.has(here, "refs")
 	switch {
@@ -212,8 +217,50 @@ func (r *rules) unfit(dir string) bool {
 			return true
 		}
 	}
+	return !plainFolder(dir, "")
+}
+
+// begins says whether what comes as HEAD is one to git.
+func begins(c *guard.Call) bool {
+	switch o := c.Other; {
+	case c.Op == guard.Symlink:
+		return strings.HasPrefix(c.Link, symref)
+	case o == nil || o.Dir < 0:
+		return c.Op != guard.Mkdir
+	case mode(o) == unix.S_IFLNK:
+		return isSymref(o.Dir, o.Name)
+	default:
+		return mode(o) == unix.S_IFREG
+	}
+}
+
+// linksIn says whether there are links in dir or its sections through which git
+// would write, were it a git directory, or may be.
+func linksIn(dir string) bool {
+	d, err := openFolder(dir)
+	if err != nil {
+		return true
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxLayout + 1)
+	if err != nil && err != io.EOF || len(entries) > maxLayout {
+		return true
+	}
+	for _, e := range entries {
+		switch {
+		case e.Type()&fs.ModeSymlink != 0 && canon(e.Name()) != "head":
+			return true
+		case e.IsDir() && slices.ContainsFunc(sections[:], func(s string) bool { return strings.EqualFold(s, e.Name()) }) && !plainFolder(dir+"/"+e.Name(), "x/"):
+			return true
+		}
+	}
+	return false
+}
+
+// plainFolder is plainBelow with as many entries as a look may have.
+func plainFolder(dir, rel string) bool {
 	left := maxLayout
-	return !plainBelow(dir, "", &left)
+	return plainBelow(dir, rel, &left)
 }
 
 // plainBelow says whether dir, which is at rel in a folder that becomes a git

@@ -35,8 +35,8 @@ var (
 	// What no guard sees.
 	freeSteps = []string{"unlink", "unlink", "bind", "chmod", "hold", "change"}
 
-	stepNames = []string{"a", "b", "HEAD", "HEAD", "objects", "refs", "config", "config", "commondir", "modules", "worktrees", "logs", "hooks", ".git", "gitdir", "REFS"}
-	stepPlace = []string{"", "", "a/", "b/", "a/b/", "n/", "n/.git/", "n/.git/modules/s/", "n/.git/modules/s/refs/", "n/.git/refs/", "bare/", "bare/refs/", "bare/logs/a/", "a/worktrees/b/", "bare/worktrees/a/", "bare/modules/a/", "n/.git/a/", "n/.git/worktrees/a/", "n/.git/modules/s/refs/a/", "bare/refs/a/"}
+	stepNames = []string{"a", "b", "HEAD", "HEAD", "objects", "refs", "config", "config", "commondir", "modules", "worktrees", "logs", "hooks", ".git", "gitdir", "REFS", "FETCH_HEAD", "packed-refs"}
+	stepPlace = []string{"", "", "a/", "b/", "a/b/", "n/", "n/.git/", "n/.git/modules/s/", "n/.git/modules/s/refs/", "n/.git/refs/", "bare/", "bare/refs/", "bare/logs/a/", "bare/logs/", "a/worktrees/b/", "bare/worktrees/a/", "bare/modules/a/", "n/.git/a/", "n/.git/worktrees/a/", "n/.git/modules/s/refs/a/", "bare/refs/a/"}
 )
 
 const (
@@ -284,27 +284,87 @@ func evilGitDir(ws string) (found string) {
 			break
 		}
 	}
-	isDir := func(p string) bool { i, err := os.Stat(p); return err == nil && i.IsDir() }
+	_ = filepath.WalkDir(ws, func(dir string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			hostHEAD(dir)
+		}
+		return nil
+	})
 	_ = filepath.WalkDir(ws, func(dir string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
 			return nil
 		}
-		head, _ := os.ReadFile(dir + "/HEAD")
-		to, _ := os.Readlink(dir + "/HEAD")
-		if !strings.HasPrefix(string(head), "ref: refs/") && !strings.HasPrefix(to, "refs/") {
-			return nil
-		}
-		common := dir
-		if text, err := os.ReadFile(dir + "/commondir"); err == nil {
-			common = filepath.Join(dir, strings.TrimSpace(string(text)))
-		}
-		if !isDir(common+"/objects") || !isDir(common+"/refs") {
+		common, ok := gitDir(dir)
+		if !ok {
 			return nil
 		}
 		config, _ := os.ReadFile(common + "/config")
 		hooks, _ := os.ReadDir(common + "/hooks")
-		if strings.Contains(string(config), "fsmonitor") || len(hooks) > 0 {
+		for _, h := range hooks {
+			if h.Name() != "HEAD" { // hostHEAD's
+				found = common + "/hooks/" + h.Name()
+			}
+		}
+		if strings.Contains(string(config), "fsmonitor") {
 			found = dir
+		}
+		for _, d := range []string{dir, common} {
+			if l := linkIn(d); l != "" {
+				found = dir + " with the link " + l
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// gitDir says whether git takes dir for a git directory, and where its store is:
+// for that it asks whether names can be searched.
+func gitDir(dir string) (common string, ok bool) {
+	head, _ := os.ReadFile(dir + "/HEAD")
+	to, _ := os.Readlink(dir + "/HEAD")
+	if !strings.HasPrefix(string(head), "ref: refs/") && !strings.HasPrefix(to, "refs/") {
+		return "", false
+	}
+	common = dir
+	if text, err := os.ReadFile(dir + "/commondir"); err == nil {
+		common = filepath.Join(dir, strings.TrimSpace(string(text)))
+	}
+	return common, unix.Access(common+"/objects", unix.X_OK) == nil && unix.Access(common+"/refs", unix.X_OK) == nil
+}
+
+// hostHEAD writes HEAD where the host's fetch may: among the references and logs
+// of the git directory dir, or of one that serves linked worktrees.
+func hostHEAD(dir string) {
+	_, ok := gitDir(dir)
+	trees, _ := os.ReadDir(dir + "/worktrees")
+	for _, e := range trees {
+		common, is := gitDir(dir + "/worktrees/" + e.Name())
+		ok = ok || is && common == dir
+	}
+	if !ok {
+		return
+	}
+	for _, data := range []string{"/refs", "/logs"} {
+		_ = filepath.WalkDir(dir+data, func(at string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() && at != dir+data {
+				_ = writeAt(unix.AT_FDCWD, at+"/HEAD", "ref: refs/heads/main\n", unix.O_CREAT|unix.O_EXCL)
+			}
+			return nil
+		})
+	}
+}
+
+// linkIn finds a link through which git would write in a git directory.
+func linkIn(dir string) (found string) {
+	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		first, rest, _ := strings.Cut(strings.TrimPrefix(at, dir+"/"), "/")
+		switch {
+		case err != nil:
+		case e.IsDir() && (first == "a" || first == "b" || first == ".git" || rest != "" && (first == "objects" || first == "hooks")):
+			return fs.SkipDir
+		case e.Type()&fs.ModeSymlink != 0 && at != dir+"/HEAD":
+			found = at
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func (m *remotes) linked() ([]string, bool) {
 }
 
 // local: a push to a repository on this machine runs the hooks in it, so
-// it must not be one that the command fills unguarded.
+// it must not be one that the command fills unguarded, nor the host's logs.
 func (m *remotes) local(path string) bool {
 	r, dir := m.r, m.dir
 	if !filepath.IsAbs(path) {
@@ -69,7 +69,7 @@ func (m *remotes) local(path string) bool {
 				return false
 			}
 			for _, tree := range trees {
-				if real, ok := m.settled(tree + "/" + given); !ok || r.exempt(real) {
+				if real, ok := m.settled(tree + "/" + given); !ok || r.exempt(real) || r.inData(real) {
 					return false
 				}
 			}
@@ -80,7 +80,8 @@ func (m *remotes) local(path string) bool {
 		path = dir + "/" + path
 	}
 	real, ok := m.settled(path)
-	return ok && !r.exempt(filepath.Clean(path)) && !r.exempt(real)
+	path = filepath.Clean(path)
+	return ok && !r.exempt(path) && !r.exempt(real) && !r.inData(path) && !r.inData(real)
 }
 
 // linkedTo are the working folders of the worktrees linked to a git directory;

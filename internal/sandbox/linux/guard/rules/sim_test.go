@@ -106,6 +106,13 @@ func (s *sim) put(path, content string, flags int) error {
 	if err != nil {
 		return err
 	}
+	if v.Decision == guard.Fixed && v.Sealed {
+		must(s.t, os.WriteFile(t.Path(), nil, 0o666))
+		if content != "" {
+			return s.refuse(v, &c, unix.EPERM)
+		}
+		return nil
+	}
 	if v.Decision == guard.Fixed {
 		return os.WriteFile(t.Path(), v.Content, 0o666)
 	}

@@ -35,8 +35,10 @@ type spot struct {
 // be looked at from the one below.
 const maxLooks, entryLooks = 1 << 15, 2
 
-func look(t *guard.Target) *spot {
-	s := &spot{dir: t.Dir, path: t.DirPath, elems: elements(t.DirPath), dot: -1}
+func look(t *guard.Target) *spot { return lookAt(t.Dir, t.DirPath) }
+
+func lookAt(dir int, path string) *spot {
+	s := &spot{dir: dir, path: path, elems: elements(path), dot: -1}
 	s.canon = make([]string, len(s.elems))
 	for i, e := range s.elems {
 		s.canon[i] = canon(e)
@@ -99,17 +101,44 @@ func (s *spot) hasHEAD(i int) bool {
 	return ok && (kind == unix.S_IFREG || kind == unix.S_IFLNK)
 }
 
-// layout: HEAD and a part of the store. git asks for HEAD, objects and refs;
-// the command could make the third one later.
+// layout: HEAD and a part of the store, or commondir. git asks for HEAD, objects
+// and refs; the command could make the third one later. What serves linked
+// worktrees does without HEAD.
 func (s *spot) layout(i int) bool {
-	return s.has(i, "HEAD") && (s.has(i, "objects") || s.has(i, "refs"))
+	if s.has(i, "HEAD") && (s.has(i, "objects") || s.has(i, "refs") || s.has(i, "commondir")) {
+		return true
+	}
+	return s.hasLinked(i)
 }
+
+// begun says whether elems[i] is a git directory or lacks only what no question
+// is asked about: objects and refs may be sockets (bind).
+func (s *spot) begun(i int) bool {
+	kind, ok := s.kind(i, "HEAD")
+	switch {
+	case !ok:
+		return s.hasLinked(i)
+	case kind == unix.S_IFREG, kind == unix.S_IFLNK && isSymref(s.dir, strings.Repeat("../", s.last()-i)+"HEAD"):
+		return true
+	}
+	return s.layout(i)
+}
+
+// isSymref says whether git takes a link for a HEAD. Others have that name
+// without being one (the programs HEAD, GET and POST of Perl).
+func isSymref(dir int, path string) bool {
+	var to [len(symref)]byte
+	n, err := unix.Readlinkat(dir, path, to[:])
+	return err != nil || string(to[:n]) == symref
+}
+
+const symref = "refs/"
 
 // home says whether elems[i] is, or could without a further check become, a
 // git directory: by its place in .git, elsewhere by what it holds.
 func (s *spot) home(i int) bool {
 	if s.data(i) { // branches may have any name
-		return s.layout(i) || s.hasLinked(i)
+		return s.layout(i)
 	}
 	if s.placed(i) {
 		return true
@@ -134,7 +163,7 @@ func (s *spot) data(i int) bool {
 		if !s.is(j, "refs") && !s.is(j, "logs") {
 			continue
 		}
-		if j-1 == s.dot || s.has(j-1, "HEAD") {
+		if j-1 == s.dot || s.has(j-1, "HEAD") || s.hasLinked(j-1) {
 			return true
 		}
 	}
@@ -215,14 +244,20 @@ func (s *spot) nested(i int) bool {
 	return false
 }
 
-// linkedTree says whether the folder is worktrees/ID of a git directory whose
-// config was judged, unless that may have been in a place for data.
+// linkedTree says whether the folder is worktrees/ID of a git directory that
+// was judged when HEAD or a folder of its store came, unless that may have been
+// in a place for data.
 func (s *spot) linkedTree() bool {
 	common := s.last() - 2
 	if common < 0 || !s.is(common+1, "worktrees") || s.data(common) || !s.sameDisk("../..") {
 		return false
 	}
-	return s.placed(common) || s.hasHEAD(common)
+	return s.placed(common) || s.hasHEAD(common) && (s.hasFolder(common, "objects") || s.hasFolder(common, "refs"))
+}
+
+func (s *spot) hasFolder(i int, name string) bool {
+	kind, _ := s.kind(i, name)
+	return kind == unix.S_IFDIR
 }
 
 // linked says whether the folder name here is worktrees/ID of a common
@@ -272,15 +307,29 @@ func (s *spot) inSection(i int) bool {
 
 // inside says whether the folder is one in which git writes its own files.
 func (s *spot) inside() bool {
-	if s.dot >= 0 || s.layout(s.last()) {
-		return true
-	}
+	return s.dot >= 0 || s.layout(s.last()) || s.inPart(s.layout)
+}
+
+// inPart says whether the folder is, or is in, a section of what isGit says is a
+// git directory.
+func (s *spot) inPart(isGit func(i int) bool) bool {
 	for i := 1; i < len(s.elems); i++ {
-		if s.inSection(i) && s.layout(i-1) {
+		if s.inSection(i) && isGit(i-1) {
 			return true
 		}
 	}
 	return false
+}
+
+// noLinks says whether git might write through a link here. Nobody is asked
+// about the sockets that make a git directory of what is begun.
+func (s *spot) noLinks() bool {
+	return s.inside() || s.begun(s.last()) || s.inPart(s.begun)
+}
+
+// noLinksIn says the same of the folder name here.
+func (s *spot) noLinksIn(name string) bool {
+	return s.section(name) && s.begun(s.last()) || s.inPart(s.begun)
 }
 
 // part says whether the folder name here would be, or is, a part of a git

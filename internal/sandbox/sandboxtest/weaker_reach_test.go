@@ -13,26 +13,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/listen"
 )
 
 // There is no way off the machine or to a service on it, and none to other
 // processes: sockets of every kind, System V memory, queues. Each attempt
 // succeeds outside.
 func TestA16_WeakerNoNetwork(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcp.Close()
-	go func() {
-		for {
-			c, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
+	tcp := listen.On(t, "127.0.0.1", func(net.Conn) {})
 	abstract := fmt.Sprintf("bawn-weaker-%d", os.Getpid())
 	b := New(t, "auto")
 	for _, name := range []string{b.Workspace + "/socket", "@" + abstract} {
@@ -42,7 +31,7 @@ func TestA16_WeakerNoNetwork(t *testing.T) {
 		}
 		defer l.Close()
 	}
-	port := strconv.Itoa(tcp.Addr().(*net.TCPAddr).Port)
+	port := strconv.Itoa(int(tcp.Port()))
 	cases := []struct {
 		name, text string
 		allowed    bool

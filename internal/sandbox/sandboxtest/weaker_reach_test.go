@@ -161,7 +161,7 @@ func TestWeaker_NotCovered(t *testing.T) {
 			{"names, sizes and dates of hidden files can be seen", "[ $(stat -c %s ~/.ssh/key) = 7 ]"},
 			{"modes and dates of your files can be changed", "chmod 640 ~/.ssh/key && touch -d 2001-02-03 ~/visible"},
 			{"command lines can be seen", fmt.Sprintf("grep -q %s /proc/%d/cmdline", mark, pid)},
-			{"those without privileges slowed down", fmt.Sprintf("renice -n 7 -p %d", pid)},
+			{"those without privileges slowed down", fmt.Sprintf("renice -n 19 -p %d", pid)},
 			{"no network (not even loopback)", "! bash -c ': >/dev/tcp/127.0.0.1/1' 2>e && grep -qi 'permission denied' e"},
 			{"no sockets", "! python3 -c 'import socket;socket.socket(socket.AF_UNIX)' 2>e && grep -q PermissionError e"},
 			{"no /tmp", "! ls /tmp 2>/dev/null && ! (echo >/tmp/bawn-x) 2>/dev/null"},

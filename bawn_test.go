@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"bawn"
+	"bawn/internal/tools/tempdir"
 )
 
 // limit ends what hangs; a test never waits for it when all is well.
@@ -30,12 +31,8 @@ func hostDir(t *testing.T) string {
 	if os.Getuid() != 0 {
 		base = os.Getenv("HOME")
 	}
-	dir, err := os.MkdirTemp(base, "bawn-lib-")
+	dir, err := filepath.EvalSymlinks(tempdir.ForTest(t, base))
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -85,7 +85,7 @@ func standard(pkg string) bool {
 var arrows = map[string][]string{
 	"bawn":                                        {"bawn/internal"},
 	"bawn/cmd/bawn":                               {"bawn/internal"},
-	"bawn/bench":                                  {"bawn/internal/policy", "bawn/internal/sandbox", "bawn/internal/frontend/tui/screen"},
+	"bawn/bench":                                  {"bawn/internal/policy", "bawn/internal/sandbox", "bawn/internal/frontend/tui/screen", "bawn/internal/tools/tempdir"},
 	"bawn/internal/policy":                        {},
 	"bawn/internal/gitdir":                        {},
 	"bawn/internal/hostname":                      {"bawn/internal/policy"},

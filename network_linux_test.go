@@ -13,30 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn"
+	"bawn/internal/tools/listen"
 )
 
 // DialContext does what net.Dialer would, for hosts that may be reached.
 func TestDialContextAsDialer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { // answers when the client has ended its half
-				defer c.Close()
-				b, _ := io.ReadAll(c)
-				_, _ = io.WriteString(c, "got "+string(b))
-			}()
-		}
-	}()
-	addr := l.Addr().String()
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	at := listen.On(t, "127.0.0.1", func(c net.Conn) { // answers when the client has ended its half
+		b, _ := io.ReadAll(c)
+		_, _ = io.WriteString(c, "got "+string(b))
+	})
+	addr, port := at.String(), strconv.Itoa(int(at.Port()))
 	guarded := networkPolicy(t, bawn.Guarded, bawn.Network{Allow: []string{addr, "localhost:" + port, "[::1]:" + port}})
 	open := networkPolicy(t, bawn.Open, bawn.Network{})
 	for _, p := range []bawn.Policy{guarded, open} {

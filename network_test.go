@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bawn"
+	"bawn/internal/tools/listen"
 )
 
 func networkPolicy(t *testing.T, tier bawn.Tier, n bawn.Network) bawn.Policy {
@@ -47,22 +48,7 @@ func TestWithNetwork(t *testing.T) {
 
 // A program's own tools are bound by the same rules (SPEC N8).
 func TestDialContext(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(c, "hello")
-			c.Close()
-		}
-	}()
-	addr := l.Addr().String()
+	addr := listen.On(t, "127.0.0.1", func(c net.Conn) { _, _ = io.WriteString(c, "hello") }).String()
 	ctx := context.Background()
 	read := func(p bawn.Policy) (string, error) {
 		c, err := p.DialContext(ctx, "tcp", addr)

@@ -105,3 +105,51 @@ func TestDocLinks(t *testing.T) {
 		}
 	}
 }
+
+var (
+	codeWord = regexp.MustCompile("`([^`\n]+)`")
+	repoFile = regexp.MustCompile(`^(?:cmd|internal|scripts|bench|docs|packaging|testdata|changelog)/[\w./-]*\w$|^\w+_test\.go$`)
+	testWord = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)[A-Z]\w*$`)
+	makeWord = regexp.MustCompile(`^make ([a-z-]+)`)
+)
+
+// What the pages call a file of the tree, a test or a target of make is there.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	tests, named := testNames(t), 0
+	rules, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "changelog/*.md", "changelog/unreleased/*.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil || len(pages) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, page := range pages {
+			data, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range codeWord.FindAllStringSubmatch(string(data), -1) {
+				there, word := true, m[1]
+				switch {
+				case repoFile.MatchString(word):
+					_, err := os.Stat(word)
+					there = err == nil
+				case testWord.MatchString(word):
+					there = tests[word]
+				case makeWord.MatchString(word):
+					there = strings.Contains("\n"+string(rules), "\n"+makeWord.FindStringSubmatch(word)[1]+":")
+				default:
+					continue
+				}
+				if named++; !there {
+					t.Errorf("%s: there is no %s", page, word)
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("only %d names were found", named)
+	}
+}

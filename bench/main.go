@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bawn/internal/tools/tempdir"
 )
 
 func main() {
@@ -55,11 +57,11 @@ func run(runs, pairs int, long bool, srt, codex, only string) error {
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
 	}
-	dir, err := os.MkdirTemp(base, "bawn-bench-")
+	dir, remove, err := tempdir.Folder(base)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	b := bench{dir: dir, bawn: filepath.Join(dir, "bawn")}
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.bawn, "bawn/cmd/bawn")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -18,17 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/frontend/tui/screen"
+	"bawn/internal/tools/tempdir"
 )
 
 // screenRows measures the session's screen: how fast plain output passes
 // through it, how long a key takes while output floods, and what it costs
 // when nothing happens.
 func screenRows() error {
-	dir, err := os.MkdirTemp("", "bawn-bench-screen-")
+	dir, remove, err := tempdir.Folder("")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	file := filepath.Join(dir, "text")
 	var text bytes.Buffer
 	for i := 0; text.Len() < 64<<20; i++ {

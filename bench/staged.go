@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // staged compares staged runs with the same runs that write the workspace
@@ -84,11 +86,11 @@ func (b *bench) staged(runs, pairs int) error {
 // removes thousands of them (an ext4 without journal passes over each inode that
 // was removed within a minute), and once more with that folder in memory.
 func (b *bench) stagedStart(home, ws string, runs int) error {
-	memory, err := os.MkdirTemp("/dev/shm", "bawn-bench-")
+	memory, remove, err := tempdir.Folder("/dev/shm")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(memory)
+	defer remove()
 	for _, on := range []struct{ name, state string }{{"state in memory", memory}, {"state on disk", filepath.Join(home, "state")}} {
 		env := append(environ(home, ws), "XDG_STATE_HOME="+on.state)
 		var started, ended []time.Duration // staged, and direct taken off

@@ -71,7 +71,7 @@ func (f *runFlags) attach() (code int, ran bool) {
 		dir = f.dir
 	}
 	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
-		return attach.Dial(folders, f.session, r, stdio, f.notice)
+		return attach.Dial(folders, f.session, r, stdio)
 	})
 }
 
@@ -113,7 +113,7 @@ func (f *runFlags) attachInside() (code int, ran bool) {
 		dir = f.dir
 	}
 	return f.follow(dir, func(r attach.Request, stdio sandbox.Stdio) (*attach.Process, error) {
-		return attach.Inside(r, stdio, f.notice)
+		return attach.Inside(r, stdio)
 	})
 }
 
@@ -131,7 +131,7 @@ func (f *runFlags) follow(dir string, dial func(attach.Request, sandbox.Stdio) (
 	}
 	r := attach.Request{Command: f.command, Dir: dir, Env: commandEnv(f), TTY: tty, Tier: f.tier(), NoEgress: f.noEgress}
 	var p *attach.Process
-	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
+	res, err := session.Follow(stdio, f.notice, func() (sandbox.Process, error) {
 		p, err = dial(r, stdio)
 		return p, err
 	})

@@ -22,6 +22,7 @@ import (
 	"bawn/internal/policy"
 	"bawn/internal/sandbox/sandboxtest"
 	"bawn/internal/session"
+	"bawn/internal/tools/listen"
 )
 
 var _ tui.Session = (*session.Session)(nil)
@@ -151,33 +152,19 @@ func TestT4_UntrustedTierIsNotSaved(t *testing.T) {
 // behindProxy stands for the internet: whatever is connected to answers hello.
 func behindProxy(t *testing.T) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
+	at := listen.On(t, "127.0.0.1", func(c net.Conn) {
+		r := bufio.NewReader(c)
+		for _, answer := range []string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n"} {
+			if _, err := http.ReadRequest(r); err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				for _, answer := range []string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n"} {
-					if _, err := http.ReadRequest(r); err != nil {
-						return
-					}
-					if _, err := io.WriteString(c, answer); err != nil {
-						return
-					}
-				}
-			}()
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
 		}
-	}()
+	})
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		t.Setenv(name, "http://"+l.Addr().String())
+		t.Setenv(name, "http://"+at.String())
 	}
 	t.Setenv("NO_PROXY", "")
 	t.Setenv("no_proxy", "")

@@ -93,7 +93,7 @@ func (f *runFlags) standFor(args []string) int {
 		_ = end()
 		return fail(err)
 	}
-	res, err := session.Follow(stdio, func() (sandbox.Process, error) {
+	res, err := session.Follow(stdio, f.notice, func() (sandbox.Process, error) {
 		p, err = s.Stand(session.Start{Args: args, Preset: true}, session.Client{Stdio: stdio, TTY: tty, Environ: hostEnv(f), Tier: policy.Open, Notice: f.notice})
 		return p, err
 	})

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"bawn/internal/policy"
+	"bawn/internal/tools/listen"
 )
 
 func status(answer string) string {
@@ -161,22 +162,7 @@ func TestA22_EmptyHost(t *testing.T) {
 
 func TestA26_Rebinding(t *testing.T) {
 	var reached atomic.Int32
-	inside, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inside.Close()
-	go func() {
-		for {
-			c, err := inside.Accept()
-			if err != nil {
-				return
-			}
-			reached.Add(1)
-			c.Close()
-		}
-	}()
-	port := inside.Addr().(*net.TCPAddr).Port
+	port := listen.On(t, "127.0.0.1", func(net.Conn) { reached.Add(1) }).Port()
 	var n atomic.Int32
 	w := newWorld(t, policy.NetworkConfig{Allow: rules(t, "rebind.test")}, func(o *Options) {
 		o.Resolve = func(context.Context, policy.Host) ([]netip.Addr, error) {

@@ -58,7 +58,7 @@ func benchTunnel(b testing.TB, proxy string, port uint16) net.Conn {
 }
 
 func BenchmarkBulkDown(b *testing.B) {
-	port := listen(b, func(c net.Conn) {
+	port := served(b, func(c net.Conn) {
 		buf := make([]byte, 256<<10)
 		io.ReadFull(c, buf[:1])
 		for {
@@ -89,7 +89,7 @@ func BenchmarkBulkDown(b *testing.B) {
 }
 
 func BenchmarkConnectRequestClose(b *testing.B) {
-	port := listen(b, func(c net.Conn) {
+	port := served(b, func(c net.Conn) {
 		buf := make([]byte, 64)
 		if _, err := io.ReadFull(c, buf); err == nil {
 			c.Write(buf)
@@ -138,7 +138,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 // BenchmarkIdleTunnels runs the proxy in a process of its own and reports
 // what its resident memory grows by. Each tunnel has moved some bytes.
 func BenchmarkIdleTunnels(b *testing.B) {
-	port := listen(b, func(c net.Conn) { // io.Copy would hold a pipe for each
+	port := served(b, func(c net.Conn) { // io.Copy would hold a pipe for each
 		buf := make([]byte, 64)
 		for {
 			n, err := c.Read(buf)

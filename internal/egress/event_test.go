@@ -20,7 +20,7 @@ import (
 // event: who, what and why. A denied one gives the latter alone.
 func TestEachRequestIsOneCompleteEvent(t *testing.T) {
 	origin := policy.Origin{File: "/etc/bawn.toml", Line: 7}
-	port := listen(t, func(c net.Conn) { // "ping" and 4 bytes back, or HTTP
+	port := served(t, func(c net.Conn) { // "ping" and 4 bytes back, or HTTP
 		r := bufio.NewReader(c)
 		if b, _ := r.Peek(4); string(b) == "\x00png" {
 			r.Discard(4)

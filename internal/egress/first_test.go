@@ -100,7 +100,7 @@ print(s.server_port); s.serve_forever()`)
 		cert.StartTLS()
 		defer cert.Close()
 		names := make(chan string, 100)
-		port := listen(t, func(c net.Conn) {
+		port := served(t, func(c net.Conn) {
 			s := tls.Server(c, &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
 				names <- h.ServerName
 				return &cert.TLS.Certificates[0], nil

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"bawn/internal/policy"
+	"bawn/internal/tools/listen"
 )
 
 // public is an address of this machine that stands for a public one in these
@@ -218,33 +219,15 @@ func (w *world) connect(hostport string) (*net.TCPConn, *bufio.Reader) {
 	return c, r
 }
 
-// listen runs f for each connection to a port of the public address.
-func listen(t testing.TB, f func(net.Conn)) uint16 {
+// served runs f for each connection to a port of the public address.
+func served(t testing.TB, f func(net.Conn)) uint16 {
 	t.Helper()
-	l, err := net.Listen("tcp", public.String()+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer c.Close()
-				f(c)
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close() })
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
+	return listen.On(t, public.String(), f).Port()
 }
 
 // echo is a server that sends back what it gets.
 func echo(t testing.TB) uint16 {
-	return listen(t, func(c net.Conn) {
+	return served(t, func(c net.Conn) {
 		io.Copy(c, c)
 		c.(*net.TCPConn).CloseWrite()
 	})

@@ -46,7 +46,7 @@ func TestSmuggling(t *testing.T) {
 // the client's own connection.
 func TestForwardedRequest(t *testing.T) {
 	heads := make(chan string, 10)
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		r := bufio.NewReader(c)
 		for {
 			var head string
@@ -121,7 +121,7 @@ func TestForwardedRequest(t *testing.T) {
 
 func TestResponses(t *testing.T) {
 	answers := make(chan string, 1)
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
 		io.WriteString(c, <-answers)
 	})
@@ -205,7 +205,7 @@ func TestExpectContinue(t *testing.T) {
 // A server may close a connection just when the next request is sent on it.
 func TestStaleServerConnection(t *testing.T) {
 	var conns atomic.Int32
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		conns.Add(1)
 		r := bufio.NewReader(c)
 		if req, err := http.ReadRequest(r); err != nil || req == nil {

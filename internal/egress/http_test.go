@@ -59,7 +59,7 @@ func TestB74_HTTPAndHTTPS(t *testing.T) {
 }
 
 func TestB76_WebSocket(t *testing.T) {
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		r := bufio.NewReader(c)
 		req, err := http.ReadRequest(r)
 		if err != nil || req.Header.Get("Upgrade") != "websocket" || !strings.EqualFold(req.Header.Get("Connection"), "upgrade") || req.Header.Get("Sec-WebSocket-Key") != "k" {
@@ -93,7 +93,7 @@ func TestB76_WebSocket(t *testing.T) {
 
 func TestA39_OtherUpgrades(t *testing.T) {
 	var reached atomic.Int32
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		reached.Add(1)
 		http.ReadRequest(bufio.NewReader(c))
 		io.WriteString(c, "HTTP/1.1 101 ok\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nfirst")

@@ -125,7 +125,7 @@ func TestFirstBytes(t *testing.T) {
 // Every split of the first bytes over segments gives the same end.
 func TestFirstBytesInSegments(t *testing.T) {
 	got := make(chan string, 1)
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		b, _ := io.ReadAll(c)
 		got <- string(b)
 	})

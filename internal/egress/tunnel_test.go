@@ -20,10 +20,11 @@ import (
 	"time"
 
 	"bawn/internal/policy"
+	"bawn/internal/tools/listen"
 )
 
 func TestServerSpeaksFirst(t *testing.T) {
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		io.WriteString(c, "220 mail\r\n")
 		io.Copy(c, c)
 	})
@@ -42,7 +43,7 @@ func TestServerSpeaksFirst(t *testing.T) {
 func TestHalfClose(t *testing.T) {
 	w := newWorld(t, allowed(t))
 	// The client ends first, then the server answers.
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		b, _ := io.ReadAll(c)
 		fmt.Fprintf(c, "got %d", len(b))
 	})
@@ -57,7 +58,7 @@ func TestHalfClose(t *testing.T) {
 	}
 	// The server ends first, then the client sends.
 	got := make(chan string, 1)
-	port = listen(t, func(c net.Conn) {
+	port = served(t, func(c net.Conn) {
 		c.(*net.TCPConn).CloseWrite()
 		b, _ := io.ReadAll(c)
 		got <- string(b)
@@ -75,7 +76,7 @@ func TestHalfClose(t *testing.T) {
 
 func TestResetGoesThrough(t *testing.T) {
 	w := newWorld(t, allowed(t))
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		io.ReadFull(c, make([]byte, 1))
 		c.(*net.TCPConn).SetLinger(0)
 	})
@@ -87,7 +88,7 @@ func TestResetGoesThrough(t *testing.T) {
 	w.wait("a reset", func(e Event) bool { return e.End && e.Err != "" })
 
 	got := make(chan error, 1)
-	port = listen(t, func(c net.Conn) {
+	port = served(t, func(c net.Conn) {
 		_, err := io.ReadFull(c, make([]byte, 2))
 		got <- err
 	})
@@ -104,7 +105,7 @@ func TestResetGoesThrough(t *testing.T) {
 // connected for ever.
 func TestClientGoneAfterHalfClose(t *testing.T) {
 	gone := make(chan error, 1)
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		io.ReadAll(c)
 		for { // silent, until the connection is reset
 			if _, err := c.Write(nil); err != nil {
@@ -135,7 +136,7 @@ func TestClientGoneAfterHalfClose(t *testing.T) {
 
 func TestBackPressure(t *testing.T) {
 	stuck := make(chan int64, 1)
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		b := make([]byte, 64<<10)
 		sent := int64(0)
 		for { // until nothing has been taken for a while
@@ -161,7 +162,7 @@ func TestBackPressure(t *testing.T) {
 // What little follows a flow in the kernel's pipe is not kept until there is more.
 func TestFewBytesAfterMany(t *testing.T) {
 	const bulk, rounds = 2 << 20, 60
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		data := make([]byte, bulk)
 		for i := range rounds {
 			if _, err := c.Write(data); err != nil {
@@ -234,7 +235,7 @@ func TestA41_Bounds(t *testing.T) {
 	w := newWorld(t, allowed(t), func(o *Options) {
 		o.Limits = Limits{Conns: conns, HeaderTime: 200 * time.Millisecond, Buffers: 256 << 10}
 	})
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		for { // an endless status line
 			if _, err := io.WriteString(c, strings.Repeat("HTTP/1.1 200 ", 100)); err != nil {
 				return
@@ -373,33 +374,18 @@ func TestDialAndRelay(t *testing.T) {
 }
 
 func TestServeFixed(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			io.Copy(c, c)
-			c.Close()
-		}
-	}()
-	port := netip.MustParseAddrPort(l.Addr().String()).Port()
+	at := listen.On(t, "127.0.0.1", func(c net.Conn) { io.Copy(c, c) })
 	for _, open := range []bool{true, false} {
 		c := policy.NetworkConfig{}
 		if open {
-			c.LocalPorts = []uint16{port}
+			c.LocalPorts = []uint16{at.Port()}
 		}
 		w := newWorld(t, c)
 		door, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		go w.ServeFixed(door, l.Addr().String())
+		go w.ServeFixed(door, at.String())
 		conn, err := net.Dial("tcp", door.Addr().String())
 		if err != nil && !open {
 			continue // reset before the call returned
@@ -419,6 +405,11 @@ func TestServeFixed(t *testing.T) {
 			}
 		}
 	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	if err := New(Options{}).ServeFixed(l, "localhost:1"); err == nil {
 		t.Error("a name was taken")
 	}
@@ -454,7 +445,7 @@ func TestClosed(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	w := newWorld(t, allowed(t))
 	_, r := w.connect(fmt.Sprintf("allowed.test:%d", echo(t)))
-	half, _ := w.connect(fmt.Sprintf("allowed.test:%d", listen(t, func(c net.Conn) {
+	half, _ := w.connect(fmt.Sprintf("allowed.test:%d", served(t, func(c net.Conn) {
 		io.ReadAll(c)
 		io.Copy(io.Discard, c)
 		<-w.ctx.Done() // silent after the end of the other side

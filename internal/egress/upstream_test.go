@@ -32,7 +32,7 @@ func env(list ...string) func(string) string {
 // outer is a corporate proxy: it writes down what it is asked and then plays
 // the host itself.
 func outer(t *testing.T, seen chan<- string) string {
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		r := bufio.NewReader(c)
 		req, err := http.ReadRequest(r)
 		if err != nil {
@@ -186,7 +186,7 @@ func TestA49_OnlyTheGivenEnvironmentCounts(t *testing.T) {
 
 func TestUpstreamThatHangs(t *testing.T) {
 	asked := make(chan struct{})
-	port := listen(t, func(c net.Conn) {
+	port := served(t, func(c net.Conn) {
 		close(asked)
 		io.Copy(io.Discard, c)
 	})

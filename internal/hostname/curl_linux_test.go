@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"bawn/internal/policy"
+	"bawn/internal/tools/listen"
 )
 
 // tried finds the addresses that curl -v says it dials.
@@ -107,32 +108,16 @@ func TestCurlDialsWhatIsDecided(t *testing.T) {
 
 // The spellings of loopback reach a server there.
 func TestCurlReachesLoopback(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
-				io.WriteString(c, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhere\n")
-			}
-			c.Close()
+	at := listen.On(t, "127.0.0.1", func(c net.Conn) {
+		if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+			io.WriteString(c, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhere\n")
 		}
-	}()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	for _, s := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::ffff:127.0.0.1]"} {
 		if h := mustHost(t, s); h.String() != "127.0.0.1" {
 			t.Errorf("%q is decided as %q", s, h)
 		}
-		if out := curl(t, false, "http://"+s+":"+port+"/"); !strings.Contains(out, "\nhere\n") {
+		if out := curl(t, false, fmt.Sprintf("http://%s:%d/", s, at.Port())); !strings.Contains(out, "\nhere\n") {
 			t.Errorf("curl does not reach %q:\n%s", s, out)
 		}
 	}

@@ -52,6 +52,9 @@ type questions struct {
 	changed func()
 	late    func(*question)
 	gone    func(task int) bool
+	// waits is told that somebody waits for an answer; over, that this is over. It
+	// may be nil.
+	waits func(who func() source) (over func())
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
@@ -146,10 +149,13 @@ func (q *questions) decide(ctx context.Context, c policy.Connect, asked policy.D
 		return d
 	}
 	var from source
-	if !isOpen && who != nil {
-		from = who() // takes a walk through processes
+	if who != nil {
+		who = sync.OnceValue(who) // takes a walk through processes
+		if !isOpen {
+			from = who()
+		}
 	}
-	return q.wait(ctx, s, asked, from, func(one *question) { one.prompt, one.keeps = q.prompt(c, asked) })
+	return q.wait(ctx, s, asked, from, who, func(one *question) { one.prompt, one.keeps = q.prompt(c, asked) })
 }
 
 // consent asks about anything but a host. Its answer is for this once.
@@ -158,7 +164,7 @@ func (q *questions) consent(ctx context.Context, kind QuestionKind, from source,
 	if q == nil {
 		return unasked(asked, "there is nobody to ask")
 	}
-	return q.wait(ctx, subject{kind: kind, task: from.task}, asked, from, func(one *question) { one.prompt = p })
+	return q.wait(ctx, subject{kind: kind, task: from.task}, asked, from, nil, func(one *question) { one.prompt = p })
 }
 
 // offer asks about what nobody waits for: then is done after a yes, before the
@@ -189,8 +195,9 @@ func (q *questions) begin(s subject, asked policy.Decision, from source, word fu
 	return one
 }
 
-// wait opens the question, if it is not open yet, and waits for its answer.
-func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, from source, word func(*question)) policy.Decision {
+// wait opens the question, if it is not open yet, and waits for its answer; who
+// is it that waits, if that need not be from.
+func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, from source, who func() source, word func(*question)) policy.Decision {
 	q.mu.Lock()
 	if d, ok := q.known(s, asked); ok {
 		q.mu.Unlock()
@@ -206,6 +213,12 @@ func (q *questions) wait(ctx context.Context, s subject, asked policy.Decision, 
 	one.waiting++
 	q.tell()
 	q.mu.Unlock()
+	if q.waits != nil {
+		if who == nil {
+			who = func() source { return from }
+		}
+		defer q.waits(who)()
+	}
 	select {
 	case <-one.done:
 		return one.decided

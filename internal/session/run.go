@@ -128,9 +128,9 @@ func run(ctx context.Context, o Options) (sandbox.Process, Result, error) {
 }
 
 // Follow stands, as Run does in the foreground, for a command that another
-// process runs for this one.
-func Follow(stdio sandbox.Stdio, start func() (sandbox.Process, error)) (Result, error) {
-	r := runner{o: Options{Stdio: stdio, Foreground: true}, started: make(chan struct{}), signals: make(chan os.Signal, 32)}
+// process runs for this one. notice tells a person what that says meanwhile.
+func Follow(stdio sandbox.Stdio, notice func(line string), start func() (sandbox.Process, error)) (Result, error) {
+	r := runner{o: Options{Stdio: stdio, Foreground: true}, notice: notice, started: make(chan struct{}), signals: make(chan os.Signal, 32)}
 	watchSignals(r.signals)
 	p, err := start()
 	if err != nil {
@@ -214,6 +214,7 @@ type runner struct {
 	names   nameList
 	lost    []string
 	signals chan os.Signal
+	notice  func(line string) // of a command that another process runs
 
 	running    sync.Once     // closes started
 	started    chan struct{} // closed when the command runs and its terminal is relayed
@@ -314,10 +315,12 @@ func (r *runner) handle(ev sandbox.Event) (res Result, done bool, err error) {
 	case sandbox.EventNetwork:
 		r.net.serve(ev.Net, r.p)
 	case sandbox.EventNotice:
+		notice := r.interrupt
 		if e := r.o.Egress; e != nil && e.Notice != nil {
-			for line := range strings.Lines(ev.Reason) {
-				e.Notice(strings.TrimSuffix(line, "\n"))
-			}
+			notice = e.Notice
+		}
+		for line := range strings.Lines(ev.Reason) {
+			notice(strings.TrimSuffix(line, "\n"))
 		}
 	case sandbox.EventName:
 		r.name(ev.Name)
@@ -371,6 +374,18 @@ func (r *runner) release() {
 	}
 }
 
+// interrupt tells a person a line in the midst of what the command writes. Where
+// the terminal is the command's it is lent for that, if it can be.
+func (r *runner) interrupt(line string) {
+	if r.notice == nil {
+		return
+	}
+	if giveBack, err := r.tty.lend(); err == nil {
+		defer r.returned(giveBack)()
+	}
+	r.notice(line)
+}
+
 // hold takes the screen from the command while a question is on it. A command
 // may connect before this process knows that it runs, and so before its
 // terminal is relayed: that is waited for.
@@ -381,14 +396,19 @@ func (r *runner) hold(ctx context.Context) (func(), error) {
 		return nil, errors.New("the question was withdrawn")
 	}
 	giveBack, err := r.tty.lend()
-	if err != nil || r.tty == nil {
-		return giveBack, err
+	return r.returned(giveBack), err
+}
+
+// returned gives the terminal back to the command.
+func (r *runner) returned(giveBack func()) func() {
+	if r.tty == nil || giveBack == nil {
+		return giveBack
 	}
 	return func() {
 		giveBack()
 		// Programs that own the whole screen draw it again on this.
 		_ = r.p.Signal(int(unix.SIGWINCH))
-	}, nil
+	}
 }
 
 // drain waits until all that the command wrote to its terminal has been

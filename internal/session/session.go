@@ -154,6 +154,7 @@ func New(setup Setup) (*Session, error) {
 	}
 	if setup.Mode == policy.NoMode && !setup.NoAsk { // a fixed mode never asks (SPEC T7)
 		s.ask = newDesk(setup.SaveAllowed, s.notice, s.watchers.tell, s.late, s.gone)
+		s.ask.waits = s.waits
 	}
 	s.lanes.s, s.ports.s = s, s
 	s.ports.room.L = &s.ports.mu

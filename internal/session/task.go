@@ -84,6 +84,7 @@ type task struct {
 	mu    sync.Mutex
 	p     sandbox.Process // nil before the start and after the end
 	terms int             // how often it was told to end
+	asked int             // how many answers it waits for, of which its person knows
 	names nameList
 	late  bool // a host was allowed after the command had given up on it
 }

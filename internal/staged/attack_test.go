@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/tempdir"
 )
 
 // A file's second name is one of the file that was kept, not of what somebody
@@ -90,11 +91,7 @@ func TestSaidCommandIsQuoted(t *testing.T) {
 func TestAttributesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	b := box(t)
-	state, err := os.MkdirTemp("/dev/shm", "bawn-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(state) })
+	state := tempdir.ForTest(t, "/dev/shm")
 	b.State = state
 	set := "python3 -c 'import os\nfor k in range(3): os.setxattr(\"b\", \"user.a%d\" % k, b\"x\" * 3000)'"
 	b.Sh(t, "echo new >a; echo new >b; echo new >c; "+set).OK(t)

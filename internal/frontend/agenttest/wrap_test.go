@@ -16,6 +16,7 @@ import (
 	"bawn/internal/frontend/preset"
 	"bawn/internal/frontend/setup"
 	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/tempdir"
 )
 
 // agent puts a program of this name into a folder in PATH that no command can
@@ -149,11 +150,7 @@ func TestWrapByAChangeableBawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	temp, err := os.MkdirTemp("/tmp", "bawn-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(temp) })
+	temp := tempdir.ForTest(t, "/tmp")
 	for dir, why := range map[string]string{d.Workspace: "sandboxed commands may write it", temp: "temp folder of its own"} {
 		path := filepath.Join(dir, "bawn")
 		if err := os.WriteFile(path, program, 0o755); err != nil {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // A HOME that is a place of the sandbox's own shows nothing of the host's: the
@@ -20,11 +22,7 @@ func TestF4_F5_OddHomes(t *testing.T) {
 	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
-		root, err := os.MkdirTemp("/tmp", "bawn-odd-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(root)
+		root := tempdir.ForTest(t, "/tmp")
 		symlink(t, "/tmp", b.Home+"/link")
 		for _, home := range []string{"/tmp", "/run", "/dev", "/sys", "/proc/self", "/var/tmp", "/", "", "relative", "/nonexistent", b.Home + "/link"} {
 			b.Env = []string{"HOME=" + home, "XDG_STATE_HOME=", "BAWN_LOG=off"}

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // A70: a file of the host that the command gets to read cannot be written
@@ -115,11 +117,7 @@ func TestA70_InputInTemp(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		for _, temp := range []string{"/tmp", "/var/tmp"} {
-			dir, err := os.MkdirTemp(temp, "bawn-input-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(dir)
+			dir := tempdir.ForTest(t, temp)
 			Write(t, dir+"/deep/in", "one\ntwo\n")
 			Write(t, dir+"/deep/other", "HOST")
 			f, err := os.Open(dir + "/deep/in")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // F5: /tmp, /var/tmp, /run and /dev/shm are the run's own: nothing of the
@@ -58,11 +60,7 @@ func TestF5_PrivateTemp(t *testing.T) {
 // A workspace and a home below /tmp are shown there, their neighbours not.
 func TestF5_WorkspaceBelowTmp(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
-		root, err := os.MkdirTemp("/tmp", "bawn-attack-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(root)
+		root := tempdir.ForTest(t, "/tmp")
 		b := &Box{Launcher: l, Workspace: root + "/a/ws", Home: root + "/home"}
 		mkdir(t, b.Workspace)
 		Write(t, root+"/neighbour", "HOST")

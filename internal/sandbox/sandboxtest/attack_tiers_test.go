@@ -3,9 +3,10 @@
 package sandboxtest
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // T1, T7: what each tier and mode may write, by what arrives on the host.
@@ -31,11 +32,7 @@ func TestT1_T7_WhatIsWritable(t *testing.T) {
 				b.Flags = c.flags
 				b.Env = []string{"XDG_STATE_HOME="} // pnpm's store is where it is by default
 				root := filepath.Dir(b.Home)
-				tmp, err := os.MkdirTemp("/tmp", "bawn-attack-")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer os.RemoveAll(tmp)
+				tmp := tempdir.ForTest(t, "/tmp")
 				mkdir(t, b.Workspace+"/sub")
 				mkdir(t, root+"/system")
 				caches := []string{

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // A80, F4: bawn's own files can be neither read nor changed from inside,
@@ -248,19 +250,14 @@ func TestF2_AddedFolderInAProtectedPlace(t *testing.T) {
 func TestT1_AirlockIsNotWidened(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
-		mark, err := os.CreateTemp("/var/tmp", "bawn-mark-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		mark.Close()
-		defer os.Remove(mark.Name())
+		mark := tempdir.ForTest(t, "/var/tmp")
 		b.settings(t, "[sandbox]\ntmp = 'host'\nallowed_domains = ['*']\n")
 		b.Flags = []string{"--tier", "airlock"}
-		if r := b.Sh(t, "[ -e "+mark.Name()+" ] && echo HOST; getent hosts github.com && echo NET; true").OK(t); r.Stdout != "" {
+		if r := b.Sh(t, "[ -e "+mark+" ] && echo HOST; getent hosts github.com && echo NET; true").OK(t); r.Stdout != "" {
 			t.Errorf("%q", r.Stdout)
 		}
 		b.Flags = nil
-		if r := b.Sh(t, "[ -e "+mark.Name()+" ] && echo HOST; true").OK(t); r.Stdout != "HOST\n" {
+		if r := b.Sh(t, "[ -e "+mark+" ] && echo HOST; true").OK(t); r.Stdout != "HOST\n" {
 			t.Errorf("guarded: %q %q", r.Stdout, r.Stderr)
 		}
 	})

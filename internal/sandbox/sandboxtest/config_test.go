@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // settings writes the user's file.
@@ -87,13 +89,8 @@ func TestC7_EveryLayerHasItsEffect(t *testing.T) {
 			b := New(t, "native")
 			x := filepath.Dir(b.Home) + "/x"
 			mkdir(t, x)
-			mark, err := os.CreateTemp("/var/tmp", "bawn-mark-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			mark.Close()
-			defer os.Remove(mark.Name())
-			clean := []string{"MY_API_KEY=abc", "PLAIN=1", "MARK=" + filepath.Base(mark.Name()), "X=" + x}
+			mark := tempdir.ForTest(t, "/var/tmp")
+			clean := []string{"MY_API_KEY=abc", "PLAIN=1", "MARK=" + filepath.Base(mark), "X=" + x}
 			in := strings.NewReplacer("$X", x)
 			git(t, b, "init", "-q", ".")
 			mkdir(t, b.Workspace+"/.claude")

@@ -13,6 +13,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
+	"bawn/internal/tools/tempdir"
 )
 
 // F5: the private temp is the session's, whatever the tier, but for a scratch
@@ -63,11 +64,7 @@ func TestF5_KeeperTemp(t *testing.T) {
 // F2: a workspace below the shared temp keeps its protections where another
 // command moves the folders above it while they are made.
 func TestF2_KeeperFoldersMovedInTemp(t *testing.T) {
-	root, err := os.MkdirTemp("/tmp", "kept-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(root)
+	root := tempdir.ForTest(t, "/tmp")
 	k := keepIn(t, root+"/a/ws")
 	for _, d := range []string{"objects", "refs", "hooks"} {
 		mkdir(t, k.workspace+"/.git/"+d)

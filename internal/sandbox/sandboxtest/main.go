@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // UserName is the ordinary user that tests make and run as.
@@ -75,11 +78,11 @@ func run(m *testing.M, more []func(dir string) error) int {
 		if os.Getuid() == 0 {
 			base = "/opt"
 		}
-		dir, err := os.MkdirTemp(base, "bawn-test-")
+		dir, remove, err := tempdir.Folder(base)
 		if err != nil {
 			return fatal(err)
 		}
-		defer os.RemoveAll(dir)
+		defer remove()
 		if err := os.Setenv("TMPDIR", dir); err != nil {
 			return fatal(err)
 		}
@@ -175,11 +178,11 @@ func runAsUser(started func()) (code int, said []byte, err error) {
 	if err != nil {
 		return 1, nil, err
 	}
-	dir, err := os.MkdirTemp("/opt", "bawn-test-user-")
+	dir, remove, err := tempdir.Folder("/opt")
 	if err != nil {
 		return 1, nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	if err := os.Chown(dir, uid, gid); err != nil {
 		return 1, nil, err
 	}
@@ -203,7 +206,11 @@ func runAsUser(started func()) (code int, said []byte, err error) {
 		"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8", "TERM=" + os.Getenv("TERM"),
 		"TMPDIR=" + dir, envBinary + "=" + binary, envUser + "=1", "CI=" + os.Getenv("CI"),
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	// Its folder is this process's: it ends with it. Linux counts the thread that
+	// started it, so that one stays.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, Pdeathsig: syscall.SIGKILL}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err = cmd.Start(); err == nil {

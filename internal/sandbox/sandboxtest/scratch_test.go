@@ -3,10 +3,11 @@
 package sandboxtest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // F10: an empty folder of its own is all that a command of the scratch profile
@@ -65,11 +66,7 @@ func TestF10_Scratch(t *testing.T) {
 func TestF10_ScratchInTemp(t *testing.T) {
 	t.Parallel()
 	EachLauncher(t, func(t *testing.T, l string) {
-		dir, err := os.MkdirTemp("/tmp", "bawn-scratch-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		dir := tempdir.ForTest(t, "/tmp")
 		b := New(t, l)
 		b.Workspace = dir
 		Write(t, dir+"/file", "content\n")

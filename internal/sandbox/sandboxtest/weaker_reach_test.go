@@ -13,26 +13,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/listen"
 )
 
 // There is no way off the machine or to a service on it, and none to other
 // processes: sockets of every kind, System V memory, queues. Each attempt
 // succeeds outside.
 func TestA16_WeakerNoNetwork(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcp.Close()
-	go func() {
-		for {
-			c, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
+	tcp := listen.On(t, "127.0.0.1", func(net.Conn) {})
 	abstract := fmt.Sprintf("bawn-weaker-%d", os.Getpid())
 	b := New(t, "auto")
 	for _, name := range []string{b.Workspace + "/socket", "@" + abstract} {
@@ -42,7 +31,7 @@ func TestA16_WeakerNoNetwork(t *testing.T) {
 		}
 		defer l.Close()
 	}
-	port := strconv.Itoa(tcp.Addr().(*net.TCPAddr).Port)
+	port := strconv.Itoa(int(tcp.Port()))
 	cases := []struct {
 		name, text string
 		allowed    bool
@@ -172,7 +161,7 @@ func TestWeaker_NotCovered(t *testing.T) {
 			{"names, sizes and dates of hidden files can be seen", "[ $(stat -c %s ~/.ssh/key) = 7 ]"},
 			{"modes and dates of your files can be changed", "chmod 640 ~/.ssh/key && touch -d 2001-02-03 ~/visible"},
 			{"command lines can be seen", fmt.Sprintf("grep -q %s /proc/%d/cmdline", mark, pid)},
-			{"those without privileges slowed down", fmt.Sprintf("renice -n 7 -p %d", pid)},
+			{"those without privileges slowed down", fmt.Sprintf("renice -n 19 -p %d", pid)},
 			{"no network (not even loopback)", "! bash -c ': >/dev/tcp/127.0.0.1/1' 2>e && grep -qi 'permission denied' e"},
 			{"no sockets", "! python3 -c 'import socket;socket.socket(socket.AF_UNIX)' 2>e && grep -q PermissionError e"},
 			{"no /tmp", "! ls /tmp 2>/dev/null && ! (echo >/tmp/bawn-x) 2>/dev/null"},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // workRun is a bawn that was started and not waited for.
@@ -75,12 +77,7 @@ func shortDir(t *testing.T) string {
 	if len(os.TempDir()) > 60 {
 		base = "/tmp"
 	}
-	dir, err := os.MkdirTemp(base, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
+	return tempdir.ForTest(t, base)
 }
 
 // lineWith returns the first line that holds text.

@@ -97,8 +97,6 @@ func (w *wire) taken() error {
 type Process struct {
 	// Session is the id of the session.
 	Session string
-	// Notice is told what a person does not get.
-	Notice func(line string)
 	// Ended is what came of it, once it has ended.
 	Ended session.Ended
 
@@ -108,13 +106,13 @@ type Process struct {
 // Dial hands a command to a session: the one with this id, or with "" the
 // newest whose workspace holds the folder. ErrNoSession if there is none;
 // nothing has run then.
-func Dial(folders []string, id string, r Request, stdio sandbox.Stdio, notice func(string)) (*Process, error) {
+func Dial(folders []string, id string, r Request, stdio sandbox.Stdio) (*Process, error) {
 	if id != "" && !isID(id) {
 		return nil, fmt.Errorf("%q is not the id of a session", id)
 	}
 	var p *Process
 	err := each(folders, id, func(one string, w *wire) (err error) {
-		p, err = ask(w, r, stdio, notice)
+		p, err = ask(w, r, stdio)
 		if err != nil {
 			w.c.Close()
 			return err
@@ -131,7 +129,7 @@ func Dial(folders []string, id string, r Request, stdio sandbox.Stdio, notice fu
 // Inside hands a command to the session in whose sandbox this process is. It
 // runs beside, in a sandbox that can do no more. ErrNoSession if there is no
 // way to ask.
-func Inside(r Request, stdio sandbox.Stdio, notice func(string)) (*Process, error) {
+func Inside(r Request, stdio sandbox.Stdio) (*Process, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, ErrNoSession
@@ -144,7 +142,7 @@ func Inside(r Request, stdio sandbox.Stdio, notice func(string)) (*Process, erro
 	if err != nil {
 		return nil, ErrNoSession
 	}
-	p, err := ask(w, r, stdio, notice)
+	p, err := ask(w, r, stdio)
 	if err != nil {
 		w.c.Close()
 		return nil, err
@@ -153,7 +151,7 @@ func Inside(r Request, stdio sandbox.Stdio, notice func(string)) (*Process, erro
 }
 
 // ask sends the request and waits for whether it is taken.
-func ask(w *wire, r Request, stdio sandbox.Stdio, notice func(string)) (*Process, error) {
+func ask(w *wire, r Request, stdio sandbox.Stdio) (*Process, error) {
 	body := r.encode()
 	if len(body) >= maxRequest {
 		return nil, errors.New("the command and its environment are too long for a session")
@@ -164,44 +162,36 @@ func ask(w *wire, r Request, stdio sandbox.Stdio, notice func(string)) (*Process
 	if err := w.taken(); err != nil {
 		return nil, err
 	}
-	return &Process{Notice: notice, w: w}, nil
-}
-
-// read takes the next thing that happened.
-func (p *Process) read() (sandbox.Event, error) {
-	for {
-		kind, body, files, err := p.w.receive(maxFrame, func(kind byte) int { return map[byte]int{msgTTY: 1}[kind] })
-		if err != nil {
-			return sandbox.Event{}, errors.New("the session ended")
-		}
-		switch {
-		case kind == msgRefused:
-			return sandbox.Event{}, errors.New(string(body))
-		case kind == msgNotice:
-			if p.Notice != nil {
-				p.Notice(string(body))
-			}
-			continue
-		case kind == msgTTY:
-			return sandbox.Event{Kind: sandbox.EventTTY, TTY: files[0]}, nil
-		case kind == msgStarted:
-			return sandbox.Event{Kind: sandbox.EventStarted}, nil
-		case kind == msgStopped && len(body) == 1:
-			return sandbox.Event{Kind: sandbox.EventStopped, Code: int(body[0])}, nil
-		case kind == msgEnded:
-			x, err := decodeEnding(body)
-			if err != nil {
-				return sandbox.Event{}, err
-			}
-			p.Ended = x.Ended
-			return x.event(), nil
-		}
-		return sandbox.Event{}, errMessage
-	}
+	return &Process{w: w}, nil
 }
 
 // Next implements sandbox.Process.
-func (p *Process) Next() (sandbox.Event, error) { return p.read() }
+func (p *Process) Next() (sandbox.Event, error) {
+	kind, body, files, err := p.w.receive(maxFrame, func(kind byte) int { return map[byte]int{msgTTY: 1}[kind] })
+	if err != nil {
+		return sandbox.Event{}, errors.New("the session ended")
+	}
+	switch {
+	case kind == msgRefused:
+		return sandbox.Event{}, errors.New(string(body))
+	case kind == msgNotice:
+		return sandbox.Event{Kind: sandbox.EventNotice, Reason: string(body)}, nil
+	case kind == msgTTY:
+		return sandbox.Event{Kind: sandbox.EventTTY, TTY: files[0]}, nil
+	case kind == msgStarted:
+		return sandbox.Event{Kind: sandbox.EventStarted}, nil
+	case kind == msgStopped && len(body) == 1:
+		return sandbox.Event{Kind: sandbox.EventStopped, Code: int(body[0])}, nil
+	case kind == msgEnded:
+		x, err := decodeEnding(body)
+		if err != nil {
+			return sandbox.Event{}, err
+		}
+		p.Ended = x.Ended
+		return x.event(), nil
+	}
+	return sandbox.Event{}, errMessage
+}
 
 // Signal implements sandbox.Process.
 func (p *Process) Signal(sig int) error { return p.w.send(msgSignal, []byte{byte(sig)}) }

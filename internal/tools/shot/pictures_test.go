@@ -23,6 +23,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bawn/internal/tools/listen"
 )
 
 var update = flag.Bool("update", false, "take the pictures of docs/pictures anew")
@@ -155,36 +157,22 @@ func internet(t *testing.T) string {
 		t.Fatal(err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
-					return
-				}
-				if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-					return
-				}
-				inside := tls.Server(c, config)
-				r, err := http.ReadRequest(bufio.NewReader(inside))
-				if err != nil {
-					return
-				}
-				size := 3_000 + 40*len(r.URL.Path)*len(r.URL.Path)
-				fmt.Fprintf(inside, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", size, strings.Repeat("x", size))
-				// The client closes first, with nothing unread: that is no reset.
-				_, _ = io.Copy(io.Discard, inside)
-			}()
+	at := listen.On(t, "127.0.0.1", func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
 		}
-	}()
-	return "http://" + l.Addr().String()
+		if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			return
+		}
+		inside := tls.Server(c, config)
+		r, err := http.ReadRequest(bufio.NewReader(inside))
+		if err != nil {
+			return
+		}
+		size := 3_000 + 40*len(r.URL.Path)*len(r.URL.Path)
+		fmt.Fprintf(inside, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", size, strings.Repeat("x", size))
+		// The client closes first, with nothing unread: that is no reset.
+		_, _ = io.Copy(io.Discard, inside)
+	})
+	return "http://" + at.String()
 }

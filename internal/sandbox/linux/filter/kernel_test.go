@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/tempdir"
 )
 
 // testUIDs: the tester, and an ordinary user if the tester is root.
@@ -82,11 +84,7 @@ func cProgram(t *testing.T) string {
 		}
 		t.Skip(err)
 	}
-	dir, err := os.MkdirTemp("", "filter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := tempdir.ForTest(t, "")
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"bawn/internal/policy"
 	"bawn/internal/sandbox/linux/filter"
+	"bawn/internal/tools/tempdir"
 )
 
 // A sandbox for tests: this binary again as pid 1 of its own user, mount and
@@ -285,12 +286,8 @@ func uids() []int {
 // tempDir is a folder that belongs to uid and that it can reach.
 func tempDir(t testing.TB, uid int) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "guard")
+	dir, err := filepath.EvalSymlinks(tempdir.ForTest(t, ""))
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
 	if uid != os.Getuid() {

@@ -140,9 +140,9 @@ func run(mark Mark) int {
 		}
 	}
 	// Before the guard stands, which would have to open it.
-	null, err := openNull(unix.O_RDWR)
+	null, err := spareNull()
 	if err != nil {
-		return report(fmt.Errorf("release standard streams: %w", err))
+		return report(err)
 	}
 	resetSignals()
 	pid, names, err := start(spec, with.lock, tty)
@@ -285,6 +285,15 @@ func ownNull() error {
 		}
 	}
 	return nil
+}
+
+// spareNull is opened ahead of the command, for releaseStreams.
+func spareNull() (int, error) {
+	null, err := openNull(unix.O_RDWR)
+	if err != nil {
+		return -1, fmt.Errorf("release standard streams: %w", err)
+	}
+	return null, nil
 }
 
 // openNull and dup3 go on where a signal interrupts them: the command may send

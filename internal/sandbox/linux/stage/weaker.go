@@ -96,9 +96,9 @@ func runWeaker() int {
 			return report(err)
 		}
 	}
-	null, err := openNull(unix.O_RDWR)
+	null, err := spareNull()
 	if err != nil {
-		return report(fmt.Errorf("release standard streams: %w", err))
+		return report(err)
 	}
 	if spec.Guard.On {
 		return w.runGuarded(spec, with.lock, tty, null, abi)

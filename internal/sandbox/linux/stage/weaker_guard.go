@@ -171,9 +171,9 @@ func runGuard() int {
 	if spec.TTY {
 		tty = &terminal{slave: SlaveFD}
 	}
-	null, err := openNull(unix.O_RDWR)
+	null, err := spareNull()
 	if err != nil {
-		return report(fmt.Errorf("release standard streams: %w", err))
+		return report(err)
 	}
 	abi, err := LandlockABI()
 	if err != nil {

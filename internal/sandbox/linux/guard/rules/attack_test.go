@@ -39,56 +39,6 @@ func fetch(dir string) func(*world) {
 
 func repoAtRoot(w *world) { w.repo(w.ws) }
 
-// bare writes a git directory by hand in the given order of its parts.
-func (w *world) bare(dir string, order ...string) {
-	_ = w.mkdir(dir)
-	for _, part := range order {
-		switch part {
-		case "HEAD":
-			_ = w.write(dir+"/HEAD", "ref: refs/heads/main\n")
-		case "config":
-			_ = w.write(dir+"/config", w.evil()+"\tworktree = "+w.ws+"\n")
-		case "config.lock":
-			_ = w.write(dir+"/config.lock", w.evil()+"\tworktree = "+w.ws+"\n")
-			_ = w.rename(dir+"/config.lock", dir+"/config")
-		default:
-			_ = w.mkdir(dir + "/" + part)
-		}
-	}
-}
-
-// remoteBehind names a remote before it is made in the cache; l leads there.
-func remoteBehind(prepare func(*world), url string) func(*world) {
-	return func(w *world) {
-		c := filepath.Dir(w.ws) + "/cache"
-		_ = w.mkdir(c)
-		_ = w.symlink("../cache", w.ws+"/l")
-		prepare(w)
-		_ = w.write(w.ws+"/.git/config.lock", "[remote \"origin\"]\n\turl = "+url+"\n")
-		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
-		w.bare(c+"/r", "HEAD", "objects", "refs", "hooks")
-		_ = w.write(c+"/r/hooks/pre-receive", w.script())
-	}
-}
-
-// remoteOfSubmodule sets it for s, in whose working folder r leads to the cache.
-func remoteOfSubmodule(text string) func(*world) {
-	return func(w *world) {
-		w.bare(filepath.Dir(w.ws)+"/cache/r", "HEAD", "objects", "refs", "hooks")
-		_ = w.write(filepath.Dir(w.ws)+"/cache/r/hooks/pre-receive", w.script())
-		_ = w.symlink("../../cache/r", w.ws+"/s/r")
-		g := w.ws + "/.git/modules/s/config"
-		_ = w.write(g+".lock", "[core]\n\tworktree = ../../../s\n"+text)
-		_ = w.rename(g+".lock", g)
-	}
-}
-
-func pushSubmodule(to string) func(*world) {
-	return func(w *world) { _, _ = w.tryGit(w.ws+"/s", "push", to, "HEAD:refs/heads/x") }
-}
-
-func pushOrigin(w *world) { _, _ = w.tryGit(w.ws, "push", "origin", "main") }
-
 var attacks = []attack{
 	{"config appended", repoAtRoot, func(w *world) { _ = w.add(w.ws+"/.git/config", w.evil()) }, status("")},
 	{"config truncated", repoAtRoot, func(w *world) { _ = w.write(w.ws+"/.git/config", w.evil()) }, status("")},
@@ -264,116 +214,12 @@ var attacks = []attack{
 		w.bare(filepath.Dir(w.ws)+"/cache/evil", "config", "objects", "refs", "HEAD")
 		_ = w.write(w.ws+"/.git", "gitdir: ../cache/evil\n")
 	}, status("")},
-	{"bare layout, config first", nil, func(w *world) { w.bare(w.ws+"/b", "config", "objects", "refs", "HEAD") }, status("/b")},
-	{"bare layout, HEAD first", nil, func(w *world) { w.bare(w.ws+"/b", "HEAD", "objects", "refs", "config") }, status("/b")},
-	{"bare layout, refs last", nil, func(w *world) { w.bare(w.ws+"/b", "config", "HEAD", "objects", "refs") }, status("/b")},
-	{"bare layout, by lock", nil, func(w *world) { w.bare(w.ws+"/b", "HEAD", "objects", "refs", "config.lock") }, status("/b")},
-	{"bare layout, config kept open", nil, func(w *world) {
-		_ = w.mkdir(w.ws + "/b")
-		f, err := w.keep(w.ws + "/b/config")
-		_ = w.rename(w.ws+"/b/config", w.ws+"/away")
-		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
-		_ = w.rename(w.ws+"/away", w.ws+"/b/config")
-		if err == nil {
-			_, _ = f.WriteString(w.evil() + "\tworktree = " + w.ws + "\n")
-		}
-	}, status("/b")},
-	{"bare layout around an innocent config kept open", nil, func(w *world) {
-		_ = w.mkdir(w.ws + "/b")
-		_ = w.write(w.ws+"/b/config", "[core]\n\tbare = false\n")
-		f, err := w.keep(w.ws + "/b/config")
-		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
-		if err == nil {
-			_, _ = f.WriteString(w.evil() + "\tworktree = " + w.ws + "\n")
-		}
-	}, status("/b")},
-	{"bare layout, config without a name", nil, func(w *world) {
-		_ = w.mkdir(w.ws + "/b")
-		_ = w.write(w.ws+"/b/x", w.evil()+"\tworktree = "+w.ws+"\n")
-		f, err := os.Open(w.ws + "/b/x")
-		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
-		if err == nil {
-			_ = w.linkOpen(f, w.ws+"/b/config")
-			f.Close()
-		}
-	}, status("/b")},
-	{"bare layout with HEAD taken out and back", nil, func(w *world) {
-		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
-		_ = os.Remove(w.ws + "/b/HEAD")
-		w.bare(w.ws+"/b", "config", "HEAD")
-	}, status("/b")},
-	{"bare layout around a folder HEAD, exchanged for a file", nil, func(w *world) {
-		w.bare(w.ws+"/b", "config", "objects", "refs")
-		_ = w.mkdir(w.ws + "/b/HEAD")
-		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
-		_ = w.exchange(w.ws+"/h", w.ws+"/b/HEAD")
-	}, status("/b")},
-	{"bare layout around a folder HEAD, exchanged from its side", nil, func(w *world) {
-		w.bare(w.ws+"/b", "config", "objects", "refs")
-		_ = w.mkdir(w.ws + "/b/HEAD")
-		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
-		_ = w.exchange(w.ws+"/b/HEAD", w.ws+"/h")
-	}, status("/b")},
-	{"git directory in refs around a folder HEAD, exchanged for a file", func(w *world) { w.repo(w.ws) }, func(w *world) {
-		w.bare(w.ws+"/.git/refs/x", "config", "objects", "refs")
-		_ = w.mkdir(w.ws + "/.git/refs/x/HEAD")
-		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
-		_ = w.exchange(w.ws+"/h", w.ws+"/.git/refs/x/HEAD")
-	}, status("/.git/refs/x")},
-	{"bare layout of links", nil, func(w *world) {
-		_ = w.mkdir(w.ws + "/o")
-		_ = w.mkdir(w.ws + "/b")
-		_ = w.write(w.ws+"/c", w.evil()+"\tworktree = "+w.ws+"\n")
-		_ = w.write(w.ws+"/h", "ref: refs/heads/main\n")
-		_ = w.symlink("../c", w.ws+"/b/config")
-		_ = w.symlink("../o", w.ws+"/b/objects")
-		_ = w.symlink("../o", w.ws+"/b/refs")
-		_ = w.link(w.ws+"/h", w.ws+"/b/HEAD")
-	}, status("/b")},
-	{"bare layout with a hook", nil, func(w *world) {
-		_ = w.mkdir(w.ws + "/b")
-		_ = w.mkdir(w.ws + "/b/hooks")
-		_ = w.write(w.ws+"/b/hooks/reference-transaction", w.script())
-		w.bare(w.ws+"/b", "HEAD", "objects", "refs")
-		_ = w.write(w.ws+"/b/hooks/reference-transaction", w.script())
-	}, func(w *world) {
-		id, _ := w.tryGit(w.ws+"/b", "hash-object", "-w", "--stdin", "-t", "blob")
-		_, _ = w.tryGit(w.ws+"/b", "update-ref", "refs/x", strings.TrimSpace(id))
-	}},
-	{"HEAD broken and a bare layout in the root", repoAtRoot, func(w *world) {
-		w.bare(w.ws, "objects", "refs", "config", "HEAD", "config.lock")
-		_ = w.write(w.ws+"/.git/HEAD", "x\n")
-	}, status("")},
-	{"existing bare repository", func(w *world) { w.git(w.ws, "init", "-q", "--bare", "b") }, func(w *world) {
-		w.bare(w.ws+"/b", "config", "config.lock")
-	}, status("/b")},
-	{"linked worktree of a folder without HEAD", nil, func(w *world) {
-		w.bare(w.ws+"/e", "HEAD", "objects", "refs", "worktrees", "worktrees/x")
-		_ = w.write(w.ws+"/e/worktrees/x/gitdir", w.ws+"/t/.git\n")
-		_ = w.write(w.ws+"/e/worktrees/x/HEAD", "ref: refs/heads/main\n")
-		_ = w.write(w.ws+"/e/worktrees/x/commondir", "../..\n")
-		_ = w.mkdir(w.ws + "/t")
-		_ = w.write(w.ws+"/t/.git", "gitdir: "+w.ws+"/e/worktrees/x\n")
-		_ = os.Remove(w.ws + "/e/HEAD")
-		_ = w.write(w.ws+"/e/config", w.evil())
-	}, status("/t")},
 	{"submodule config", func(w *world) { w.submodule() }, func(w *world) {
 		g := w.ws + "/.git/modules/s"
 		_ = w.add(g+"/config", w.evil())
 		_ = w.write(g+"/x", w.evil()+"\tworktree = ../../../s\n")
 		_ = w.rename(g+"/x", g+"/config")
 	}, status("")},
-	{"git directory hidden in refs", func(w *world) { w.repo(w.ws) }, func(w *world) {
-		w.bare(w.ws+"/.git/refs/x", "objects", "config", "HEAD", "refs")
-		_ = w.mkdir(w.ws + "/t")
-		_ = w.write(w.ws+"/t/.git", "gitdir: ../.git/refs/x\n")
-	}, func(w *world) { status("/t")(w); status("/.git/refs/x")(w) }},
-	{"git directory made in refs, moved to modules", func(w *world) { w.repo(w.ws) }, func(w *world) {
-		w.bare(w.ws+"/.git/refs/x", "config", "HEAD", "objects", "refs")
-		_ = w.rename(w.ws+"/.git/refs", w.ws+"/.git/modules")
-		_ = w.mkdir(w.ws + "/t")
-		_ = w.write(w.ws+"/t/.git", "gitdir: ../.git/modules/x\n")
-	}, status("/t")},
 	{"A57 hooksPath to a folder that does not exist", func(w *world) {
 		w.repo(w.ws)
 		w.git(w.ws, "config", "core.hooksPath", ".githooks")
@@ -417,49 +263,6 @@ var attacks = []attack{
 		_, _ = w.tryGit(w.ws, "commit", "--allow-empty", "-m", "touch "+w.canary)
 		_ = w.command(w.ws, "bash", "-ic", "true").Run()
 	}},
-	{"old form of a remote", repoAtRoot, func(w *world) {
-		w.bare(filepath.Dir(w.ws)+"/cache/r", "HEAD", "objects", "refs", "hooks")
-		_ = w.write(filepath.Dir(w.ws)+"/cache/r/hooks/pre-receive", w.script())
-		_ = w.mkdir(w.ws + "/.git/remotes")
-		_ = w.write(w.ws+"/.git/remotes/origin", "URL: "+filepath.Dir(w.ws)+"/cache/r\nPush: refs/heads/main\n")
-	}, func(w *world) { _, _ = w.tryGit(w.ws, "push", "origin", "main") }},
-	{"remote in a cache", repoAtRoot, func(w *world) {
-		w.bare(filepath.Dir(w.ws)+"/cache/r", "HEAD", "objects", "refs", "hooks")
-		_ = w.write(filepath.Dir(w.ws)+"/cache/r/hooks/pre-receive", w.script())
-		_ = w.write(w.ws+"/.git/config.lock", "[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/cache/r\n")
-		_ = w.rename(w.ws+"/.git/config.lock", w.ws+"/.git/config")
-	}, func(w *world) { _, _ = w.tryGit(w.ws, "push", "origin", "main") }},
-	{"remote in a cache, behind a link, made later", repoAtRoot, remoteBehind(func(*world) {}, "l/r"), pushOrigin},
-	{"remote in a cache, behind a link and back", repoAtRoot, remoteBehind(func(w *world) {
-		must(w.t, os.MkdirAll(filepath.Dir(w.ws)+"/cache/d", 0o755))
-		_ = w.symlink("../cache/d", w.ws+"/m")
-	}, "./m/../r"), pushOrigin},
-	{"remote in a cache, behind a link to it", repoAtRoot, remoteBehind(func(w *world) { _ = w.symlink("../cache/r", w.ws+"/m") }, "./m"), pushOrigin},
-	{"remote in a cache, in a closed folder", repoAtRoot, remoteBehind(func(w *world) {
-		_ = w.mkdir(w.ws + "/k")
-		_ = w.symlink("../../cache/r", w.ws+"/k/r")
-		must(w.t, os.Chmod(w.ws+"/k", 0))
-	}, "./k/r"), func(w *world) {
-		must(w.t, os.Chmod(w.ws+"/k", 0o755))
-		pushOrigin(w)
-	}},
-	{"remote in a cache, relative to a linked worktree", func(w *world) {
-		w.repo(w.ws)
-		w.git(w.ws, "worktree", "add", "-q", "t")
-	}, remoteBehind(func(w *world) { _ = w.symlink("../../cache/r", w.ws+"/t/r") }, "./r"), func(w *world) { _, _ = w.tryGit(w.ws+"/t", "push", "origin", "HEAD:refs/heads/x") }},
-	{"remote in a cache, relative to a linked worktree in a closed folder", func(w *world) {
-		w.repo(w.ws)
-		w.git(w.ws, "worktree", "add", "-q", "t")
-	}, func(w *world) {
-		remoteBehind(func(w *world) {
-			_ = w.symlink("../../cache/r", w.ws+"/t/r")
-			must(w.t, os.Chmod(w.ws+"/.git/worktrees", 0))
-		}, "./r")(w)
-		must(w.t, os.Chmod(w.ws+"/.git/worktrees", 0o755))
-	}, func(w *world) { _, _ = w.tryGit(w.ws+"/t", "push", "origin", "HEAD:refs/heads/x") }},
-	{"remote in a cache, relative to a submodule", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote \"evil\"]\n\turl = ./r\n"), pushSubmodule("evil")},
-	{"remote in a cache, a word relative to a submodule", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote \"evil\"]\n\turl = r\n"), pushSubmodule("evil")},
-	{"remote in a cache, a submodule's default", func(w *world) { w.submodule() }, remoteOfSubmodule("[remote]\n\tpushDefault = r\n"), func(w *world) { _, _ = w.tryGit(w.ws+"/s", "-c", "push.default=current", "push") }},
 	{"folder brought from a cache", nil, func(w *world) {
 		c := filepath.Dir(w.ws) + "/cache"
 		_ = w.mkdir(c + "/p")
@@ -503,7 +306,7 @@ func (w *world) submodule() {
 
 // Without the rules the host runs what was planted; with them it does not.
 func TestPlantedCode(t *testing.T) {
-	for _, a := range slices.Concat(attacks, linkedAttacks, socketAttacks) {
+	for _, a := range slices.Concat(attacks, layoutAttacks, remoteAttacks, linkedAttacks, socketAttacks) {
 		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			for _, guarded := range []bool{false, true} {

@@ -33,7 +33,7 @@ func (q *questions) foreign(ctx context.Context, f Foreign) approval.Answer {
 	q.mu.Unlock()
 	asked := policy.Decision{Verdict: policy.Ask, Rule: f.Prompt.Rule}
 	var mine *question
-	d := q.wait(ctx, s, asked, source{command: f.Command, dir: f.Dir}, func(one *question) {
+	d := q.wait(ctx, s, asked, source{command: f.Command, dir: f.Dir}, nil, func(one *question) {
 		one.prompt = f.Prompt
 		mine = one
 	})

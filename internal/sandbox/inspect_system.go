@@ -59,7 +59,7 @@ func (in *inspector) system(dirs []string) {
 // put over one is none of them.
 func shutKernelFiles(proc string, uids ...int) map[string]bool {
 	var root unix.Stat_t
-	if unix.Lstat(proc, &root) != nil {
+	if slices.Contains(uids, 0) || unix.Lstat(proc, &root) != nil {
 		return nil
 	}
 	out := make(map[string]bool, 8)
@@ -68,8 +68,7 @@ func shutKernelFiles(proc string, uids ...int) map[string]bool {
 		if unix.Lstat(proc+strings.TrimPrefix(f, "/proc"), &st) != nil {
 			continue
 		}
-		other := st.Uid == 0 && !slices.Contains(uids, 0)
-		if other && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o077 == 0 && st.Dev == root.Dev {
+		if st.Uid == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o077 == 0 && st.Dev == root.Dev {
 			out[f] = true
 		}
 	}

@@ -188,7 +188,7 @@ func TestWeaker_NotCovered(t *testing.T) {
 		if st, err := os.Stat(b.Home + "/.ssh/key"); err != nil || st.Mode().Perm() != 0o640 {
 			t.Errorf("chmod: %v %v", st, err)
 		}
-		if n, err := unix.Getpriority(unix.PRIO_PROCESS, pid); err != nil || 20-n != 7 {
+		if n, err := unix.Getpriority(unix.PRIO_PROCESS, pid); err != nil || 20-n != 19 {
 			t.Errorf("priority %d, %v", 20-n, err)
 		}
 		if strings.Contains(notice, "can be signalled") {

@@ -80,7 +80,7 @@ func TestC5_EveryRefusedNameCounts(t *testing.T) {
 	EachLauncher(t, func(t *testing.T, l string) {
 		b := New(t, l)
 		b.Flags = []string{"--report", "../report.json"}
-		r := b.Sh(t, "mkdir -p d; for i in $(seq 300); do mkdir -p d/$i/.git; for t in 1 2; do (echo x >d/$i/.git/config) 2>/dev/null; done; done; exit 3")
+		r := b.Sh(t, "mkdir -p d; for i in $(seq 300); do mkdir -p d/$i/.git/hooks; for t in 1 2; do (echo x >d/$i/.git/hooks/update) 2>/dev/null; done; done; exit 3")
 		data, err := os.ReadFile(filepath.Dir(b.Workspace) + "/report.json")
 		if err != nil {
 			t.Fatal(err)

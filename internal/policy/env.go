@@ -90,6 +90,9 @@ func (r EnvRules) judge(entry string) (DroppedVar, bool) {
 		return DroppedVar{}, false
 	}
 	if reason, rule := envNameRule(upper); rule != "" {
+		if reason == envHiddenHere && !strings.HasSuffix(upper, "_PROFILE") && len(namedAll(name, value)) == 0 {
+			reason = "points to credentials" // by no absolute path: what it names is not hidden
+		}
 		return DroppedVar{name, reason, rule}, true
 	}
 	if envPwd(upper, value) {

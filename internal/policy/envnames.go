@@ -266,11 +266,15 @@ func envUnlessHarmless(upper string, k envKind, glob string) (reason, rule strin
 	return k.say(glob, glob)
 }
 
+// envHiddenHere is the reason of an envPointer. What it names is hidden by
+// Credentials and NamedCredentials: AWS_PROFILE a part of a hidden file.
+const envHiddenHere = "points to credentials that are hidden here"
+
 // say words the reason and the rule; glob is empty for a whole name.
 func (k envKind) say(glob, id string) (reason, rule string) {
 	switch k {
 	case envPointer:
-		return "points to credentials that are hidden here", "env:name:" + id
+		return envHiddenHere, "env:name:" + id
 	case envAskpass:
 		return "names a program of the host that hands out passwords", "env:name:" + id
 	case envSocket:

@@ -198,3 +198,18 @@ func TestSomebodyElsesRun(t *testing.T) {
 		t.Error("somebody else's spare layer was taken")
 	}
 }
+
+// Nobody may read a file or a fifo of several names: each is kept with its mode,
+// also where only some are.
+func TestClosedFileOfSeveralNames(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	b.Sh(t, "mkdir a b; mkfifo -m 0 a/pipe; ln a/pipe b/pipe; echo x >a/file; ln a/file b/file; ln a/file b/other; chmod 0 a/file").OK(t)
+	keep(t, b, "a").OK(t)
+	keep(t, b).OK(t)
+	for _, name := range []string{"a/pipe", "b/pipe", "a/file", "b/file", "b/other"} {
+		if st, err := os.Lstat(b.Workspace + "/" + name); err != nil || st.Mode().Perm() != 0 {
+			t.Errorf("%s: %v %v", name, st.Mode(), err)
+		}
+	}
+}

@@ -71,6 +71,7 @@ type scanner struct {
 	up, ws  int // descriptors of the two roots
 	out     *Scan
 	deleted []Change
+	widened map[uint64]uint32 // modes of what in the layer was let be read, by inode
 	inodes  map[uint64]uint64 // of files with several names in the layer: inode there → in the workspace, 0 if not kept yet
 }
 
@@ -107,7 +108,7 @@ func (r *Run) scan(j *journal, opened []folderMode) (*Scan, error) {
 			unix.Close(up)
 			return nil, err
 		}
-		s := scanner{run: r, j: j, opened: opened, root: n, up: up, ws: ws, out: out, inodes: map[uint64]uint64{}}
+		s := scanner{run: r, j: j, opened: opened, root: n, up: up, ws: ws, out: out, inodes: map[uint64]uint64{}, widened: map[uint64]uint32{}}
 		err = s.top()
 		unix.Close(up)
 		unix.Close(ws)
@@ -175,7 +176,11 @@ func (s *scanner) leave(rel, why string) {
 func (s *scanner) readable(dir int, name, rel string, st *unix.Stat_t) (uint32, error) {
 	p := place{s.root, rel}
 	if m, ok := s.j.modes[p]; ok {
+		s.widened[st.Ino] = m
 		return m, nil
+	}
+	if m, ok := s.widened[st.Ino]; ok { // by another name
+		return m, s.j.mode(p, m)
 	}
 	need := uint32(0o400)
 	if isDir(st) {
@@ -193,6 +198,7 @@ func (s *scanner) readable(dir int, name, rel string, st *unix.Stat_t) (uint32, 
 	if err := s.j.mode(p, mode); err != nil {
 		return mode, err
 	}
+	s.widened[st.Ino] = mode
 	return mode, unix.Chmod(fdPath(fd), mode|need)
 }
 

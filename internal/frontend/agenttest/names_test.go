@@ -26,7 +26,7 @@ func TestF2_NamesOfFileTools(t *testing.T) {
 		for path, free := range map[string]bool{
 			"sub/.git/hooks/post-commit": false, "sub/.git/config": false, "sub/.git": false, ".GIT/hooks/x": false, ".named/pre-commit": false,
 			".git/modules/m/hooks/x": false, ".Claude/settings.json": false, ".git/hooks/pre-commit": false,
-			"sub/hooks/x": true, "sub/config": true, ".named2/x": true, ".git/refs/heads/config": true, ".gitignore": true,
+			"sub/hooks/x": true, "sub/config": true, ".named2/x": true, ".git/refs/heads/config": false, ".git/refs/heads/gitdir": true, ".git/logs/refs/heads/config": true, ".gitignore": true,
 		} {
 			r := d.hook(t, agent, hook.Write, filepath.Join(d.Workspace, path))
 			if r.Code != 0 || strings.Contains(r.Stdout, "refused") == free {

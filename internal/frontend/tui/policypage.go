@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bawn/internal/policy"
@@ -97,9 +98,16 @@ func policyRules(p policy.Policy, o Options) []string {
 		out = append(out, s)
 		return len(out) < maxRules
 	}
+	kernel := false
 	for _, r := range p.Files().Rules() {
-		rule := r.Rule()
-		add(fmt.Sprintf("  %-10s  %s  (%s)", r.Access, o.folder(r.Path), l.safe(rule.ID+", "+rule.Origin.String())))
+		rule, path := r.Rule(), o.folder(r.Path)
+		if slices.Contains(policy.KernelFiles(), r.Path) { // as one
+			if kernel {
+				continue
+			}
+			kernel, path = true, "the kernel's files in /proc"
+		}
+		add(fmt.Sprintf("  %-10s  %s  (%s)", r.Access, path, l.safe(rule.ID+", "+rule.Origin.String())))
 	}
 	add("network")
 	if !p.HasNetwork() {

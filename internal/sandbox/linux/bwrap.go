@@ -149,6 +149,12 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 	if err := p.await(Bwrap); err != nil {
 		return nil, err
 	}
+	// The stage tied itself to bubblewrap before it spoke. Killed before that,
+	// bubblewrap left it with nobody who would be told of a later end.
+	if p.launcherEnded() {
+		_ = p.Close()
+		return nil, errors.New("bubblewrap was killed while the sandbox started")
+	}
 	return p, nil
 }
 
@@ -228,6 +234,17 @@ func (p *process) endOrphan() {
 	}
 	if fds[0].Revents == 0 && fds[1].Revents != 0 {
 		_ = unix.Kill(-p.pid, unix.SIGKILL)
+	}
+}
+
+// launcherEnded reports whether bubblewrap has ended. It is not reaped.
+func (p *process) launcherEnded() bool {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err != nil || info.Signo != 0
+		}
 	}
 }
 

@@ -157,18 +157,41 @@ func TestF12_SocketFolderRenamed(t *testing.T) {
 	})
 }
 
-// F11: bawn killed while bubblewrap has its child wait for the go-ahead leaves
-// neither of them. strace holds bubblewrap there, and ends after the last.
+// F11: bawn killed while the stage ties itself to bubblewrap leaves nothing, nor
+// does bubblewrap killed before that, of which bawn hears when the stage has left
+// bubblewrap's process group.
 func TestF11_KilledWhileBubblewrapStarts(t *testing.T) {
-	t.Parallel() // it waits
+	for name, kill := range map[string]func(t *testing.T, until func(call string) (caller int)){
+		"bawn": func(t *testing.T, until func(string) int) {
+			stage := until("prctl(PR_SET_PDEATHSIG, SIGKILL")
+			signal(t, parentOf(t, parentOf(t, stage)), unix.SIGKILL)
+		},
+		"bubblewrap": func(t *testing.T, until func(string) int) {
+			launcher := parentOf(t, until("prctl(PR_SET_DUMPABLE, SUID_DUMP_DISABLE"))
+			bawn := parentOf(t, launcher)
+			signal(t, bawn, unix.SIGSTOP)
+			signal(t, launcher, unix.SIGKILL)
+			until("setsid(")
+			signal(t, bawn, unix.SIGCONT)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits
+			killedWhileStarting(t, kill)
+		})
+	}
+}
+
+// killedWhileStarting has strace hold each prctl, so that bubblewrap's start can
+// be met. strace ends after the last process.
+func killedWhileStarting(t *testing.T, kill func(t *testing.T, until func(call string) (caller int))) {
 	b := New(t, "bwrap")
 	run := []string{Binary(), "run", "-q", "--launcher", "bwrap", "--", "touch", "ran"}
 	trace := filepath.Join(filepath.Dir(b.Home), "trace")
 	ctx, cancel := context.WithTimeout(t.Context(), Limit)
 	defer cancel()
-	// Every prctl takes a while longer: one of bubblewrap's lies in between.
 	cmd := exec.CommandContext(ctx, "strace", append([]string{
-		"-f", "-o", trace, "-e", "trace=prctl", "-e", "signal=none", "-e", "inject=prctl:delay_exit=300000",
+		"-f", "-o", trace, "-e", "trace=prctl,setsid", "-e", "signal=none", "-e", "inject=prctl:delay_exit=300000",
 	}, run...)...)
 	cmd.Dir, cmd.Env = b.Workspace, b.Environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -177,21 +200,22 @@ func TestF11_KilledWhileBubblewrapStarts(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	text := ""
-	for deadline := time.Now().Add(Limit); !strings.Contains(text, "PR_SET_PDEATHSIG, SIGKILL"); time.Sleep(time.Millisecond) {
-		data, _ := os.ReadFile(trace)
-		if text = string(data); time.Now().After(deadline) {
-			t.Fatalf("no process was tied to another:\n%s", text)
+	seen := 0 // lines of the trace
+	kill(t, func(call string) int {
+		for deadline := time.Now().Add(Limit); ; time.Sleep(time.Millisecond) {
+			data, _ := os.ReadFile(trace)
+			lines := strings.SplitAfter(string(data), "\n")
+			for ; seen < len(lines)-1; seen++ {
+				caller, rest, _ := strings.Cut(lines[seen], " ")
+				if pid, err := strconv.Atoi(caller); err == nil && strings.HasPrefix(strings.TrimSpace(rest), call) && caller != strconv.Itoa(cmd.Process.Pid) {
+					return pid
+				}
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("nobody called %s:\n%s", call, data)
+			}
 		}
-	}
-	first, _, _ := strings.Cut(text, " ") // the first to call is bawn itself
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	})
 	select {
 	case <-ended:
 	case <-time.After(Limit / 2):
@@ -200,10 +224,36 @@ func TestF11_KilledWhileBubblewrapStarts(t *testing.T) {
 		t.Fatalf("a process is left:\n%s", left)
 	}
 	if exists(b.Workspace + "/ran") {
-		t.Error("the command ran after bawn's end")
+		t.Error("the command ran after the end")
 	}
 	b.Run(t, "touch", "ran").OK(t)
 	if !exists(b.Workspace + "/ran") {
 		t.Error("the command did not run")
 	}
+}
+
+func signal(t *testing.T, pid int, sig unix.Signal) {
+	t.Helper()
+	if err := unix.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parentOf(t *testing.T, pid int) int {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if text, ok := strings.CutPrefix(line, "PPid:"); ok {
+			parent, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return parent
+		}
+	}
+	t.Fatalf("no parent in %q", data)
+	return 0
 }

@@ -151,7 +151,7 @@ func bwrapOnce(spec sandbox.Spec, stdio sandbox.Stdio, plain bool) (sandbox.Proc
 	}
 	// The stage tied itself to bubblewrap before it spoke. Killed before that,
 	// bubblewrap left it with nobody who would be told of a later end.
-	if p.launcherEnded() {
+	if p.launcherKilled() {
 		_ = p.Close()
 		return nil, errors.New("bubblewrap was killed while the sandbox started")
 	}
@@ -237,13 +237,15 @@ func (p *process) endOrphan() {
 	}
 }
 
-// launcherEnded reports whether bubblewrap has ended. It is not reaped.
-func (p *process) launcherEnded() bool {
+// launcherKilled reports whether a signal has ended bubblewrap: at the command's
+// end, which may be near already, it exits. It is not reaped.
+func (p *process) launcherKilled() bool {
+	const killed, dumped = 2, 3 // CLD_KILLED, CLD_DUMPED (siginfo(2))
 	for {
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
-			return err != nil || info.Signo != 0
+			return err == nil && info.Signo != 0 && (info.Code == killed || info.Code == dumped)
 		}
 	}
 }

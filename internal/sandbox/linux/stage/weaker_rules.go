@@ -171,9 +171,16 @@ func listNames(dir string) ([]string, error) {
 		return nil, fmt.Errorf("list %q: %w", dir, err)
 	}
 	defer unix.Close(fd)
+	return namesIn(fd, dir)
+}
+
+func namesIn(fd int, dir string) ([]string, error) {
 	var names []string
 	for buf := make([]byte, 32<<10); ; {
 		n, err := unix.ReadDirent(fd, buf)
+		if err == unix.ENOENT {
+			return nil, nil // removed meanwhile
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %q: %w", dir, err)
 		}

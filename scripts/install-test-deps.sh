@@ -44,6 +44,7 @@ want groff groff-base
 want rpm rpm
 want shellcheck shellcheck
 want setpriv util-linux
+want rg ripgrep # an agent looks for files by it, and would load it
 want mkfs.ext4 e2fsprogs
 [ -e /usr/include/stdio.h ] || need="$need libc6-dev"
 python3 -c 'import venv, ensurepip' 2>/dev/null || need="$need python3-venv"

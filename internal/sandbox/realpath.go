@@ -38,21 +38,31 @@ func ShownPath(p policy.Policy, path string) (string, error) {
 	if !p.Sandboxed() {
 		return RealPath(path)
 	}
-	if strings.IndexByte(path, 0) >= 0 {
-		return "", fmt.Errorf("path %q: it holds a NUL byte", path)
+	abs, err := absolute(path)
+	if err != nil {
+		return "", err
 	}
-	if !filepath.IsAbs(path) {
-		dir, err := os.Getwd()
-		if err != nil {
-			return "", fmt.Errorf("path %q: %w", path, err)
-		}
-		path = dir + "/" + path // not cleaned: .. behind a link leads elsewhere
-	}
-	real, _, err := resolve(path, func(place string) sight { return seen(p, place) })
+	real, _, err := resolve(abs, func(place string) sight { return seen(p, place) })
 	if err != nil {
 		return "", fmt.Errorf("path %q: %w", path, err)
 	}
 	return real, nil
+}
+
+// absolute makes a path absolute. It is not cleaned: .. behind a link leads
+// elsewhere.
+func absolute(path string) (string, error) {
+	if path == "" || strings.IndexByte(path, 0) >= 0 {
+		return "", fmt.Errorf("path %q: empty, or holds a NUL byte", path)
+	}
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("path %q: %w", path, err)
+	}
+	return dir + "/" + path, nil
 }
 
 // Theirs reports whether a real place is one where commands see their own, so

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,16 +20,9 @@ func RealPath(path string) (string, error) {
 
 // RealLinks is RealPath with the links on the way; see Follow.
 func RealLinks(path string) (real string, links []string, err error) {
-	if path == "" || strings.IndexByte(path, 0) >= 0 {
-		return "", nil, fmt.Errorf("path %q: empty, or holds a NUL byte", path)
-	}
-	abs := path
-	if abs[0] != '/' {
-		dir, err := os.Getwd()
-		if err != nil {
-			return "", nil, fmt.Errorf("path %q: %w", path, err)
-		}
-		abs = dir + "/" + path
+	abs, err := absolute(path)
+	if err != nil {
+		return "", nil, err
 	}
 	if real, links, err = Follow(abs); err != nil {
 		return "", nil, fmt.Errorf("path %q: %w", path, err)

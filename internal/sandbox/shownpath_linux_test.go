@@ -45,7 +45,7 @@ func TestShownPath(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
 		}
 	}
-	for _, in := range []string{ws + "\x00", ws + "/loop"} {
+	for _, in := range []string{"", ws + "\x00", ws + "/loop"} {
 		_ = os.Symlink("loop", ws+"/loop")
 		if got, err := ShownPath(p, in); err == nil {
 			t.Errorf("%q: %s", in, got)

@@ -51,12 +51,12 @@ func BenchmarkBulk(b *testing.B) {
 			}
 		}
 	})
-	device, redirect := newWorld(b, device, map[uint16]string{80: s.addr}), newWorld(b, redirect, map[uint16]string{80: s.addr})
+	device, redirect := newWorld(b, device, map[uint16]string{80: s}), newWorld(b, redirect, map[uint16]string{80: s})
 	for _, c := range []struct {
 		name string
 		run  func() outcome
 	}{
-		{"direct", func() outcome { return outside(b, "self", "client", "down", s.addr, strconv.Itoa(size)) }},
+		{"direct", func() outcome { return outside(b, "self", "client", "down", s, strconv.Itoa(size)) }},
 		{"device", func() outcome { return device.run("self", "client", "down", "allowed.test:80", strconv.Itoa(size)) }},
 		{"redirect", func() outcome { return redirect.run("self", "client", "down", "allowed.test:80", strconv.Itoa(size)) }},
 	} {
@@ -75,12 +75,12 @@ func BenchmarkBulk(b *testing.B) {
 // two DNS queries too (A and AAAA).
 func BenchmarkConnect(b *testing.B) {
 	s := serve(b, echoes)
-	device, redirect := newWorld(b, device, map[uint16]string{80: s.addr}), newWorld(b, redirect, map[uint16]string{80: s.addr})
+	device, redirect := newWorld(b, device, map[uint16]string{80: s}), newWorld(b, redirect, map[uint16]string{80: s})
 	for _, c := range []struct {
 		name string
 		run  func() outcome
 	}{
-		{"direct", func() outcome { return outside(b, "self", "client", "rounds", s.addr, "300") }},
+		{"direct", func() outcome { return outside(b, "self", "client", "rounds", s, "300") }},
 		{"device", func() outcome { return device.run("self", "client", "rounds", "allowed.test:80", "300") }},
 		{"redirect", func() outcome { return redirect.run("self", "client", "rounds", "allowed.test:80", "300") }},
 	} {

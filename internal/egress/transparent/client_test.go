@@ -15,9 +15,12 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/listen"
 )
 
 // client is a program inside the sandbox that knows of no proxy.
@@ -207,33 +210,8 @@ func down(addr string, n int) error {
 
 // The servers are the host's.
 
-type server struct {
-	addr string
-	l    net.Listener
-}
-
-func serve(t interface {
-	Fatal(...any)
-	Cleanup(func())
-}, handle func(net.Conn)) server {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				handle(c)
-			}()
-		}
-	}()
-	return server{l.Addr().String(), l}
+func serve(t testing.TB, handle func(net.Conn)) string {
+	return listen.On(t, "127.0.0.1", handle).String()
 }
 
 func echoes(c net.Conn) {

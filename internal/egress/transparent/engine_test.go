@@ -57,7 +57,7 @@ print(s.makefile().read())
 func TestClients(t *testing.T) { engines(t, testClients) }
 
 func testClients(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, web).addr, 9999: serve(t, web).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, web), 9999: serve(t, web)})
 	for _, c := range []struct {
 		name    string
 		args    []string // HOST is replaced
@@ -99,7 +99,7 @@ func testClients(t *testing.T, e engineKind) {
 func TestB67_Ports(t *testing.T) { engines(t, testB67_Ports) }
 
 func testB67_Ports(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{443: serve(t, web).addr})
+	w := newWorld(t, e, map[uint16]string{443: serve(t, web)})
 	wantOut(t, w.run("curl", "-sS", "--noproxy", "*", "http://allowed.test:443/"), "hello")
 	wantRefused(t, w, w.run("curl", "-sS", "--noproxy", "*", "http://allowed.test:9999/"))
 	if d := w.dialled(); len(d) != 2 || d[0] != "allowed.test:443" || d[1] != "allowed.test:9999" {
@@ -131,9 +131,12 @@ func testRawAddresses(t *testing.T, e engineKind) {
 func TestDeadUpstreamIsRefused(t *testing.T) { engines(t, testDeadUpstreamIsRefused) }
 
 func testDeadUpstreamIsRefused(t *testing.T, e engineKind) {
-	s := serve(t, web)
-	_ = s.l.Close()
-	w := newWorld(t, e, map[uint16]string{80: s.addr})
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	w := newWorld(t, e, map[uint16]string{80: l.Addr().String()})
 	wantRefused(t, w, w.run("self", "client", "quick", "allowed.test:80", "1", "1"))
 }
 
@@ -192,7 +195,7 @@ print("same")
 func TestBulkBothWays(t *testing.T) { engines(t, testBulkBothWays) }
 
 func testBulkBothWays(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes)})
 	r := w.run("self", "client", "echo", "allowed.test:80", "3", "67108864")
 	wantOut(t, r, "")
 	t.Logf("3 × 64 MiB there and back in %v", r.Took)
@@ -201,7 +204,7 @@ func testBulkBothWays(t *testing.T, e engineKind) {
 func TestManyQuick(t *testing.T) { engines(t, testManyQuick) }
 
 func testManyQuick(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes)})
 	r := w.run("self", "client", "quick", "allowed.test:80", "500", "20")
 	wantOut(t, r, "")
 	t.Logf("500 connections in %v", r.Took)
@@ -212,7 +215,7 @@ func testManyQuick(t *testing.T, e engineKind) {
 func TestHeld(t *testing.T) { engines(t, testHeld) }
 
 func testHeld(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, web).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, web)})
 	asked, answer := make(chan context.Context, 9), make(chan error)
 	w.gate = func(ctx context.Context, _ policy.Host, _ uint16) error {
 		asked <- ctx
@@ -266,7 +269,7 @@ func testHeld(t *testing.T, e engineKind) {
 func TestRelayListenerIsNoWayOut(t *testing.T) { engines(t, testRelayListenerIsNoWayOut) }
 
 func testRelayListenerIsNoWayOut(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, web).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, web)})
 	wantOut(t, w.run("/usr/bin/env", "python3", "-c", `
 import socket
 ports = [int(l.split()[1].split(":")[1], 16) for l in open("/proc/net/tcp") if l.split()[3] == "0A" and l.split()[1].startswith("010012C6")]
@@ -305,7 +308,7 @@ func testSlowReader(t *testing.T, e engineKind) {
 		_ = c.Close()
 		close(closed)
 	})
-	w := newWorld(t, e, map[uint16]string{80: s.addr})
+	w := newWorld(t, e, map[uint16]string{80: s})
 	wantOut(t, w.run("self", "client", "slow", "allowed.test:80", "307200"), "")
 	<-closed
 }
@@ -314,7 +317,7 @@ func testSlowReader(t *testing.T, e engineKind) {
 func TestPanicRefuses(t *testing.T) { engines(t, testPanicRefuses) }
 
 func testPanicRefuses(t *testing.T, e engineKind) {
-	w := newWorldJoin(t, e, map[uint16]string{80: serve(t, echoes).addr}, func(h policy.Host, a, b net.Conn) {
+	w := newWorldJoin(t, e, map[uint16]string{80: serve(t, echoes)}, func(h policy.Host, a, b net.Conn) {
 		buf := make([]byte, 3)
 		if _, err := io.ReadFull(a, buf); err == nil && string(buf) == "GET" {
 			panic("join")

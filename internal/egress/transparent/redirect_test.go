@@ -21,7 +21,7 @@ import (
 func TestServerInsideIsNotOutside(t *testing.T) { engines(t, testServerInsideIsNotOutside) }
 
 func testServerInsideIsNotOutside(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{8080: serve(t, web).addr})
+	w := newWorld(t, e, map[uint16]string{8080: serve(t, web)})
 	wantOut(t, w.run("/usr/bin/env", "python3", "-c", `
 import socket, select
 l = socket.create_server(("0.0.0.0", 8080))
@@ -70,7 +70,7 @@ func TestOnePortTwoDestinations(t *testing.T) { engines(t, testOnePortTwoDestina
 
 func testOnePortTwoDestinations(t *testing.T, e engineKind) {
 	says := func(s string) string {
-		return serve(t, func(c net.Conn) { _, _ = io.WriteString(c, s) }).addr
+		return serve(t, func(c net.Conn) { _, _ = io.WriteString(c, s) })
 	}
 	w := newWorld(t, e, map[uint16]string{1: says("one"), 2: says("two"), 3: says("three")})
 	wantOut(t, w.run("/usr/bin/env", "python3", "-c", `
@@ -92,7 +92,7 @@ print(*[s.makefile().read() for s in conns])
 func TestHeldClients(t *testing.T) { engines(t, testHeldClients) }
 
 func testHeldClients(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes)})
 	asked, answer := make(chan context.Context, 9), make(chan error)
 	w.gate = func(ctx context.Context, _ policy.Host, _ uint16) error {
 		asked <- ctx
@@ -134,7 +134,7 @@ s.close()
 func TestCloseEndsHeld(t *testing.T) { engines(t, testCloseEndsHeld) }
 
 func testCloseEndsHeld(t *testing.T, e engineKind) {
-	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes).addr})
+	w := newWorld(t, e, map[uint16]string{80: serve(t, echoes)})
 	asked := make(chan struct{})
 	w.gate = func(ctx context.Context, _ policy.Host, _ uint16) error {
 		close(asked)

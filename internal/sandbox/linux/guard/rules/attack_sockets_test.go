@@ -136,13 +136,8 @@ var socketAttacks = []attack{
 		w.bare(b, "logs", "logs/refs", "logs/refs/remotes")
 		w.bare(b+"/logs/refs/remotes/m", "config", "objects", "refs")
 		w.bare(b, "HEAD", "objects", "refs")
-		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
-		_ = w.rename(b+"/config.lock", b+"/config")
-	}, func(w *world) {
-		fetchHere(w)
-		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
-		status("/b/logs/refs/remotes/m")(w)
-	}},
+		w.fetchesHEAD(b)
+	}, hostHEADByFetch},
 	{"HEAD, a folder renamed to logs, HEAD by the host's fetch", nil, func(w *world) {
 		b := w.ws + "/b"
 		w.bare(w.ws+"/l", "refs", "refs/remotes")
@@ -150,13 +145,8 @@ var socketAttacks = []attack{
 		w.bare(b, "HEAD")
 		_ = w.rename(w.ws+"/l", b+"/logs")
 		w.bare(b, "objects", "refs")
-		_ = w.write(b+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
-		_ = w.rename(b+"/config.lock", b+"/config")
-	}, func(w *world) {
-		fetchHere(w)
-		_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
-		status("/b/logs/refs/remotes/m")(w)
-	}},
+		w.fetchesHEAD(b)
+	}, hostHEADByFetch},
 	{"a folder renamed to hooks among logs, HEAD by the host's fetch", nil, func(w *world) {
 		b := w.ws + "/b"
 		_ = w.mkdir(w.ws + "/h")
@@ -171,6 +161,18 @@ var socketAttacks = []attack{
 		fetchIn(w, "/b", "+HEAD:refs/remotes/m/HEAD")
 		indexChange("/b/logs/refs/remotes/m")(w)
 	}},
+}
+
+// fetchesHEAD has a git directory fetch a reference called HEAD, with its log.
+func (w *world) fetchesHEAD(dir string) {
+	_ = w.write(dir+"/config.lock", "[core]\n\trepositoryformatversion = 0\n\tlogAllRefUpdates = always\n[remote \"origin\"]\n\turl = "+filepath.Dir(w.ws)+"/up\n\tfetch = +HEAD:refs/remotes/m/HEAD\n")
+	_ = w.rename(dir+"/config.lock", dir+"/config")
+}
+
+func hostHEADByFetch(w *world) {
+	fetchHere(w)
+	_, _ = w.tryGit(w.ws+"/b", "fetch", "origin")
+	status("/b/logs/refs/remotes/m")(w)
 }
 
 // link3 makes a git directory in the given order, through whose link the host's

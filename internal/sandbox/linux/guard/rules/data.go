@@ -10,16 +10,7 @@ import "strings"
 // lead git there as to a git directory.
 func (r *rules) inData(path string) bool {
 	s := lookAt(-1, path)
-	for j := 1; j <= s.last(); j++ {
-		if !s.is(j, "refs") && !s.is(j, "logs") {
-			continue
-		}
-		up := "/" + strings.Join(s.elems[:j], "/")
-		if j-1 == s.dot || hasFile(up+"/HEAD") || s.hasLinked(j-1) {
-			return true
-		}
-	}
-	return false
+	return s.dataIf(s.last(), func(j int) bool { return hasFile("/" + strings.Join(s.elems[:j+1], "/") + "/HEAD") })
 }
 
 // pointed says whether a pointer of git's may lead to path.

@@ -158,12 +158,15 @@ func (s *spot) placed(i int) bool {
 }
 
 // data says whether elems[i] is in refs/ or logs/ of a git directory.
-func (s *spot) data(i int) bool {
+func (s *spot) data(i int) bool { return s.dataIf(i, func(j int) bool { return s.has(j, "HEAD") }) }
+
+// dataIf is data where hasHEAD looks for the HEAD of elems[j].
+func (s *spot) dataIf(i int, hasHEAD func(j int) bool) bool {
 	for j := 1; j <= i; j++ {
 		if !s.is(j, "refs") && !s.is(j, "logs") {
 			continue
 		}
-		if j-1 == s.dot || s.has(j-1, "HEAD") || s.hasLinked(j-1) {
+		if j-1 == s.dot || hasHEAD(j-1) || s.hasLinked(j-1) {
 			return true
 		}
 	}

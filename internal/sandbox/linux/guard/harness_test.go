@@ -28,7 +28,7 @@ import (
 // A sandbox for tests: this binary again as pid 1 of its own user, mount and
 // PID namespaces, which does what the stage does and runs a command.
 const (
-	envStage = "BAWN_GUARD_TEST_STAGE" // "guarded" or "free"
+	envStage = "BAWN_GUARD_TEST_STAGE" // "guarded", "least" or "free"
 	envAgent = "BAWN_GUARD_TEST_AGENT" // what the command does, if it is this binary
 	envRoot  = "BAWN_GUARD_TEST_ROOT"  // a folder that becomes the root
 	envInode = "BAWN_GUARD_TEST_INODE" // a file that no name may lead to for writing
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(envStage); mode != "" {
 		runtime.LockOSThread()
 		os.Unsetenv(envStage)
-		stageMain(mode == "guarded")
+		stageMain(mode)
 	}
 	if agent := os.Getenv(envAgent); agent != "" {
 		agents[agent]()
@@ -58,7 +58,7 @@ func must(err error) {
 	}
 }
 
-func stageMain(guarded bool) {
+func stageMain(mode string) {
 	must(unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
 	if root := os.Getenv(envRoot); root != "" {
 		enterRoot(root)
@@ -83,7 +83,12 @@ func stageMain(guarded bool) {
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		must(e)
 	}
-	if guarded {
+	switch mode {
+	case "least":
+		fd, err := Install(true)
+		must(err)
+		go serveLeast(fd)
+	case "guarded":
 		streams := Streams()
 		fd, err := Install(true)
 		must(err)
@@ -200,6 +205,7 @@ func (r testRules) Check(c *Call) Verdict {
 // box is a command in a test sandbox.
 type box struct {
 	guarded bool
+	least   bool // the least guard there can be, for comparison
 	uid     int
 	dir     string
 	agent   string   // or args
@@ -214,7 +220,10 @@ func (b box) cmd() *exec.Cmd {
 	}
 	cmd := exec.Command("/proc/self/exe", args...)
 	mode := "free"
-	if b.guarded {
+	switch {
+	case b.least:
+		mode = "least"
+	case b.guarded:
 		mode = "guarded"
 	}
 	cmd.Env = append(os.Environ(), envStage+"="+mode, envAgent+"="+b.agent)

@@ -53,9 +53,10 @@ func (b *bench) names(pairs int) error {
 			return err
 		}
 		for _, j := range jobs {
-			var ratios []float64
+			var ratios, cpu []float64
 			off, on := &row{}, &row{}
 			for i := range pairs + 1 {
+				var used [2]time.Duration // processor time of all that a run started
 				for k, r := range []*row{off, on} {
 					if j.made != "" {
 						if err := os.RemoveAll(filepath.Join(j.dir, j.made)); err != nil {
@@ -71,14 +72,17 @@ func (b *bench) names(pairs int) error {
 						return fmt.Errorf("%s: %w\n%s", j.name, err, out)
 					}
 					r.got = append(r.got, time.Since(begin))
+					used[k] = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 				}
 				if i == 0 { // warms the caches
 					off.got, on.got = nil, nil
 					continue
 				}
 				ratios = append(ratios, float64(on.got[i-1])/float64(off.got[i-1]))
+				cpu = append(cpu, float64(used[1])/float64(used[0]))
 			}
 			slices.Sort(ratios)
+			slices.Sort(cpu)
 			r, limit, when := ratios[len(ratios)/2], 1.8, "idle"
 			if busy {
 				limit, when = 1.25, "busy"
@@ -86,7 +90,7 @@ func (b *bench) names(pairs int) error {
 			if j.reads {
 				limit = 1.05
 			}
-			verdict(fmt.Sprintf("%s, %-23s %7.3f s without, %7.3f s with: %.2f", when, j.name, off.median().Seconds(), on.median().Seconds(), r),
+			verdict(fmt.Sprintf("%s, %-23s %7.3f s without, %7.3f s with: %.2f, processor time %.2f", when, j.name, off.median().Seconds(), on.median().Seconds(), r, cpu[len(cpu)/2]),
 				r <= limit, fmt.Sprintf("at most %.2f", limit))
 		}
 		stop()

@@ -56,6 +56,10 @@ bench:
 fuzz:
 	scripts/fuzz.sh
 
+# What fuzzing has found worth keeping, into testdata/corpora.tar.gz.
+corpora:
+	scripts/fuzz.sh -k
+
 # Kills at many more moments, as root and as a user, and the parallel tests often.
 soak:
 	BAWN_SOAK=300 go test -count=1 -timeout 2h -run 'F11_Killed|MakeAGitDirectory' ./internal/sandbox/sandboxtest

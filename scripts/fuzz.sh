@@ -1,10 +1,24 @@
 #!/bin/sh
-# Runs every fuzz target, one after another, for FUZZTIME each (default 1m).
-# Arguments narrow them to folders: scripts/fuzz.sh internal/egress. A line for
-# each tells how it went; what makes one fail is kept by go test in testdata/fuzz
-# of its package, to be fixed and committed.
+# Runs every fuzz target, one after another, for FUZZTIME each (default 1m), from
+# the inputs in testdata/corpora.tar.gz on. Arguments narrow the targets to
+# folders: scripts/fuzz.sh internal/egress. A line for each tells how it went;
+# what makes one fail is kept by go test in testdata/fuzz of its package, to be
+# fixed and committed. With -k it runs nothing, and keeps in the archive what Go's
+# cache has now.
 set -eu
 cd "$(dirname "$0")/.."
+
+archive=testdata/corpora.tar.gz
+cache=$(go env GOCACHE)/fuzz
+mkdir -p "$cache"
+if [ "${1:-}" = -k ]; then
+	cd "$cache"
+	find "$(basename "$(go -C "$OLDPWD" list -m)")" -type f | LC_ALL=C sort |
+		tar -cf - --no-recursion --files-from=- --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 |
+		gzip -9n >"$OLDPWD/$archive"
+	exit
+fi
+[ ! -e "$archive" ] || tar -xzf "$archive" -C "$cache" --no-same-owner
 
 [ $# -gt 0 ] || set -- .
 out=$(mktemp)

@@ -2,7 +2,7 @@
 # on Debian or Ubuntu).
 export CGO_ENABLED = 0
 
-.PHONY: pictures build test deps vet cross lint unit suite agents test-agents bench fuzz soak generate
+.PHONY: pictures build test deps vet cross lint unit suite agents test-agents bench fuzz corpora soak generate
 
 build:
 	go build -trimpath -ldflags '-s -w' -o bin/bawn ./cmd/bawn

@@ -44,15 +44,16 @@ func main() {
 	codex := flag.String("codex", "", "path of the codex program, whose sandbox is to be compared")
 	long := flag.Bool("long", true, "also the rows of several seconds each")
 	only := flag.String("only", "", "one section: start, paths, memory, init, network, names, staged, work, screen, mcp, hook or peers")
+	picture := flag.String("chart", "", "file for a picture of the start of each of the peers (SVG)")
 	pairs := flag.Int("pairs", 7, "interleaved pairs of each row of the name guard")
 	flag.Parse()
-	if err := run(*runs, *pairs, *long, *srt, *codex, *only); err != nil {
+	if err := run(*runs, *pairs, *long, *srt, *codex, *picture, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(runs, pairs int, long bool, srt, codex, only string) error {
+func run(runs, pairs int, long bool, srt, codex, picture, only string) error {
 	base := ""
 	if os.Getuid() == 0 {
 		base = "/opt" // not below /tmp, which is private in the sandbox
@@ -92,7 +93,7 @@ func run(runs, pairs int, long bool, srt, codex, only string) error {
 		{"screen", false, screenRows},
 		{"mcp", false, func() error { return b.mcp(runs / 2) }},
 		{"hook", false, func() error { return b.hook(runs / 2) }},
-		{"peers", true, func() error { return b.peers(runs/4, srt, codex) }},
+		{"peers", true, func() error { return b.peers(runs/4, srt, codex, picture) }},
 	} {
 		if only != "" && only != s.name || only == "" && s.long && !long {
 			continue

@@ -69,8 +69,9 @@ func (b *bench) peerTools(home, ws, srt, codex string) ([]*peer, error) {
 	return out, nil
 }
 
-// peers prints one table of bawn and what else is installed.
-func (b *bench) peers(runs int, srt, codex string) error {
+// peers prints one table of bawn and what else is installed, and, if it has a
+// path, draws how long each takes to start.
+func (b *bench) peers(runs int, srt, codex, picture string) error {
 	home, ws, err := b.home()
 	if err != nil {
 		return err
@@ -125,7 +126,14 @@ func (b *bench) peers(runs int, srt, codex string) error {
 		}
 		fmt.Println()
 	}
-	return nil
+	if picture == "" {
+		return nil
+	}
+	var bars []bar
+	for _, p := range all {
+		bars = append(bars, bar{p.name, float64(p.cells[0]) / 1e6, len(p.prefix) > 0 && p.prefix[0] == b.bawn})
+	}
+	return chart(picture, "From the call to the end of `true`, median", "ms", bars)
 }
 
 // confines fails unless the peer lets the workspace be written, and, but for

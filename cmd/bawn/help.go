@@ -83,9 +83,9 @@ Exit codes: the agent's own; 125 bawn could not or would not run it.
 `
 	case "watch":
 		return `
-The flags are those of 'bawn run'; the command has no way to the network. Folders
-that tools fill (.git, node_modules, target…) are not watched, and what changes
-while the command runs does not start it again.
+The command has no way to the network, but in the open tier, where no sandbox
+takes it away. Folders that tools fill (.git, node_modules, target…) are not
+watched, and what changes while the command runs does not start it again.
 
 Examples:
   bawn watch -- go test ./...
@@ -253,8 +253,10 @@ func flagsOf(command string) []flagSpec {
 	f := new(runFlags)
 	var asJSON bool
 	switch command {
-	case "run", "watch":
+	case "run":
 		return f.specs()
+	case "watch":
+		return f.watchSpecs()
 	case "wrap":
 		return f.wrapSpecs(new(string))
 	case "learn":

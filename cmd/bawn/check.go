@@ -60,13 +60,13 @@ func checkCommand(args []string) int {
 		return usageError("check", errCheckInstall)
 	}
 	if len(rest) > 0 && !run && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
-		return usageError("check", fmt.Errorf("unknown action %q: it is read, write, connect or run", rest[0]))
+		return usageError("check", unknown("action", rest[0], wordsOf("check")))
 	}
 	if len(rest) > 2 {
 		return usageError("check", fmt.Errorf("check takes one path or host, got %q too", rest[2]))
 	}
 	if len(rest) != 2 && !run {
-		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, connect HOST:PORT, or run -- CMD"))
+		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, connect HOST[:PORT], or run -- CMD"))
 	}
 	r := checkResult{Action: rest[0]}
 	var d policy.Decision

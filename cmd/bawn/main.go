@@ -101,6 +101,8 @@ func standardStreams() sandbox.Stdio {
 func wayOut(word string, names []string) string {
 	near := suggestion(word, names)
 	switch {
+	case word == sessionTopic:
+		return "; bawn alone opens a session"
 	case near != "" || word == "":
 		return near
 	}

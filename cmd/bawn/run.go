@@ -120,7 +120,7 @@ func (f *runFlags) sessionSpecs() []flagSpec {
 	var out []flagSpec
 	for _, s := range f.specs() {
 		switch s.name {
-		case "-c", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
+		case "-c", "--no-egress", "--session", "--no-terminal", "--report", "--profile", "--allow-weaker": // of one command
 		default:
 			out = append(out, s)
 		}

@@ -48,11 +48,11 @@ func setupCommand(args []string) int {
 	case name == "":
 		err = errors.New("setup needs an agent: " + strings.Join(setup.Names(), ", "))
 	case a == nil:
-		err = fmt.Errorf("unknown agent %q%s; it is one of %s", name, suggestion(name, setup.Names()), strings.Join(setup.Names(), ", "))
+		err = unknown("agent", name, setup.Names())
 	case len(rest) > 0:
 		err = fmt.Errorf("setup takes one agent, got %q too", rest[0])
 	case count(f.print, f.check, f.uninstall) > 1:
-		err = errors.New("--print, --check and --uninstall exclude each other")
+		err = errors.New("--print, --check and --uninstall exclude one another")
 	}
 	if err != nil {
 		return usageError("setup", err)

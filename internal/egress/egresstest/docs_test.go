@@ -187,7 +187,7 @@ func TestDocs_EveryCommandRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range helpNames(string(help)) {
+	for _, name := range append(helpNames(string(help)), "session") {
 		out, err := exec.Command(sandboxtest.Binary(), "help", name).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +258,7 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range helpNames(string(out)) {
+	for _, name := range append(helpNames(string(out)), "session") {
 		text, err := exec.Command(sandboxtest.Binary(), "help", name).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +277,8 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 			if words[0] == "--" {
 				continue
 			}
-			if strings.HasPrefix(words[0], "-") { // the session's, which wrap has too
-				words = append([]string{"wrap"}, words...)
+			if strings.HasPrefix(words[0], "-") {
+				words = append([]string{"session"}, words...)
 			}
 			text, ok := help[words[0]]
 			if !ok {

@@ -140,7 +140,8 @@ Examples:
   bawn keep --force src/app.js
   bawn discard
 
-Exit codes: 0 all that was asked for is kept; 1 some of it is not; 125 an error.
+Exit codes: 0 all that was asked for is kept; 1 some of it stays staged; 125 an
+error. With --list and --diff 0 or 125.
 `
 	case "discard":
 		return `
@@ -163,7 +164,8 @@ Examples:
   bawn check run -c 'docker ps | head'
   bawn check run -- npm install
 
-Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad request.
+Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad arguments,
+or settings that are not understood.
 `
 	case "import":
 		return `
@@ -259,9 +261,9 @@ Exit codes: 0; with verify 1 for a log that was changed or cut; 125 an error.
 
 Exit codes: 0; 125 bad arguments.
 `
-	case "policy":
+	case "policy", "env":
 		return "\nExit codes: 0; 125 bad arguments, or settings that are not understood.\n"
-	case "env", "version", "help":
+	case "version", "help":
 		return "\nExit codes: 0; 125 bad arguments.\n"
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"

@@ -70,6 +70,8 @@ var docsExits = []struct {
 	{"bawn import srt", 125, "import"},
 	{"bawn env", 0, "env"},
 	{"bawn env x", 125, "env"},
+	{"mkdir -p ~/.config/bawn; echo x >~/.config/bawn/config.toml; bawn env", 125, "env"},
+	{"mkdir -p ~/.config/bawn; echo x >~/.config/bawn/config.toml; bawn check write x", 125, "check"},
 	{"bawn completion bash", 0, "completion"},
 	{"bawn completion x", 125, "completion"},
 	{"bawn help", 0, "help"},

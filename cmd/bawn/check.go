@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -147,12 +148,12 @@ func decideHeld(p policy.Policy, a policy.Action) policy.Decision {
 // host without a port is asked for HTTPS's.
 func (r *checkResult) object(p policy.Policy, text string) (policy.Action, error) {
 	if r.Action == "connect" {
-		host, err := policy.ParseHost(text)
-		port := uint16(443)
+		host, port, err := hostname.ParseHostPort(text)
 		if err != nil {
-			if host, port, err = policy.SplitHostPort(text); err != nil {
-				return nil, err
-			}
+			return nil, err
+		}
+		if port == 0 {
+			port = 443
 		}
 		r.Host, r.Port = host.String(), port
 		return policy.Connect{Host: host, Port: port}, nil

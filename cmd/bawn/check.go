@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -60,13 +61,13 @@ func checkCommand(args []string) int {
 		return usageError("check", errCheckInstall)
 	}
 	if len(rest) > 0 && !run && rest[0] != "read" && rest[0] != "write" && rest[0] != "connect" {
-		return usageError("check", fmt.Errorf("unknown action %q: it is read, write, connect or run", rest[0]))
+		return usageError("check", unknown("action", rest[0], wordsOf("check")))
 	}
 	if len(rest) > 2 {
 		return usageError("check", fmt.Errorf("check takes one path or host, got %q too", rest[2]))
 	}
 	if len(rest) != 2 && !run {
-		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, connect HOST:PORT, or run -- CMD"))
+		return usageError("check", errors.New("check needs an action and its object: bawn check read|write PATH, connect HOST[:PORT], or run -- CMD"))
 	}
 	r := checkResult{Action: rest[0]}
 	var d policy.Decision
@@ -147,12 +148,12 @@ func decideHeld(p policy.Policy, a policy.Action) policy.Decision {
 // host without a port is asked for HTTPS's.
 func (r *checkResult) object(p policy.Policy, text string) (policy.Action, error) {
 	if r.Action == "connect" {
-		host, err := policy.ParseHost(text)
-		port := uint16(443)
+		host, port, err := hostname.ParseHostPort(text)
 		if err != nil {
-			if host, port, err = policy.SplitHostPort(text); err != nil {
-				return nil, err
-			}
+			return nil, err
+		}
+		if port == 0 {
+			port = 443
 		}
 		r.Host, r.Port = host.String(), port
 		return policy.Connect{Host: host, Port: port}, nil

@@ -21,7 +21,7 @@ func completionCommand(args []string) int {
 	case len(args) != 1:
 		return usageError("completion", errors.New("completion takes one word: bash, zsh, fish, man or man-config"))
 	case kinds[args[0]] == nil:
-		return usageError("completion", fmt.Errorf("unknown kind %q: it is bash, zsh, fish, man or man-config", args[0]))
+		return usageError("completion", unknown("kind", args[0], wordsOf("completion")))
 	}
 	printText(kinds[args[0]]())
 	return 0
@@ -35,7 +35,7 @@ func wordsOf(command string) []string {
 	case "config":
 		return []string{"show", "path", "check", "keys"}
 	case "log":
-		return append([]string{"list", "runs", "show", "follow", "verify", "export"}, exportFormats...)
+		return slices.Concat(logActions, exportFormats)
 	case "setup", "hook":
 		return setup.Names()
 	case "import":
@@ -47,7 +47,7 @@ func wordsOf(command string) []string {
 		for _, c := range commands() {
 			names = append(names, c.name)
 		}
-		return names
+		return append(names, sessionTopic)
 	}
 	return nil
 }

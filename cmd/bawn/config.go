@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bawn/internal/config"
@@ -39,8 +40,10 @@ func parseAround(args []string, specs []flagSpec, n int) (words []string, err er
 	return words, err
 }
 
+// configSpecs are the flags that are a layer of the settings.
 func configSpecs(f *runFlags, asJSON *bool) []flagSpec {
-	return append(f.policySpecs(), jsonFlag(asJSON))
+	specs := slices.DeleteFunc(f.policySpecs(), func(s flagSpec) bool { return s.name == "--sandbox" || s.name == "--profile" })
+	return append(specs, jsonFlag(asJSON))
 }
 
 // configCommand shows the configuration: what holds, where it comes from,
@@ -62,7 +65,7 @@ func configCommand(args []string) int {
 	n, known := most[action]
 	switch {
 	case !known:
-		return usageError("config", fmt.Errorf("unknown action %q: it is show, path, check or keys%s", action, suggestion(action, []string{"show", "path", "check", "keys"})))
+		return usageError("config", unknown("action", action, wordsOf("config")))
 	case len(rest) > n:
 		return usageError("config", fmt.Errorf("config %s takes no %q", action, rest[n]))
 	case action == "path":

@@ -122,6 +122,12 @@ func findFlag(name string, specs []flagSpec) *flagSpec {
 	return nil
 }
 
+// unknown refuses a word that is none of those known.
+func unknown(what, word string, known []string) error {
+	last := len(known) - 1
+	return fmt.Errorf("unknown %s %q: it is %s or %s%s", what, word, strings.Join(known[:last], ", "), known[last], suggestion(word, known))
+}
+
 // suggestion names the nearest known word, if one is near.
 func suggestion(word string, known []string) string {
 	best := config.Nearest(word, known)

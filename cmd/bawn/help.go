@@ -15,19 +15,18 @@ func helpCommand(args []string) int {
 		return usageError("", fmt.Errorf("help takes one command, got %q", args[1]))
 	}
 	if len(args) == 1 && args[0] != "-h" && args[0] != "--help" {
-		var names []string
-		for _, c := range commands() {
+		all := append(commands(), command{name: sessionTopic, args: "[flags]", summary: sessionSummary})
+		for _, c := range all {
 			if c.name == args[0] {
 				printCommandHelp(c)
 				return 0
 			}
-			names = append(names, c.name)
 		}
-		return usageError("", fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], names)))
+		return usageError("", fmt.Errorf("unknown command %q%s", args[0], suggestion(args[0], wordsOf("help"))))
 	}
 	printLine("bawn runs commands inside a boundary that the operating system enforces.")
 	printLine()
-	all := slices.Concat([]command{{args: "[flags]", summary: "open a session in this folder"}}, commands(), []command{{name: "--", args: "CMD [ARG…]", summary: "the same as bawn run -- CMD"}})
+	all := slices.Concat([]command{{args: "[flags]", summary: sessionSummary}}, commands(), []command{{name: "--", args: "CMD [ARG…]", summary: "the same as bawn run -- CMD"}})
 	wide := 0
 	for i, c := range all {
 		all[i].name = strings.TrimSpace(c.name + " " + c.args)
@@ -39,13 +38,19 @@ func helpCommand(args []string) int {
 	printText(`
 Tiers: guarded (the default) writes the workspace, a private temp and the tool
 caches, and reaches allowed hosts; airlock no caches and no network; open has no
-sandbox. 'bawn help run' has the flags.
+sandbox. 'bawn help run' has the flags, 'bawn help session' those of a session.
 
 Exit codes: the command's own; 125 bawn could not or would not run it; 126 not
 executable; 127 not found; 128+n ended by signal n.
 `)
 	return 0
 }
+
+// sessionTopic is what the help calls bawn without a command.
+const (
+	sessionTopic   = "session"
+	sessionSummary = "open a session in this folder"
+)
 
 // helpNotes is what a command's help says below its flags.
 func helpNotes(command string) string {
@@ -81,11 +86,22 @@ Examples:
 
 Exit codes: the agent's own; 125 bawn could not or would not run it.
 `
+	case sessionTopic:
+		return `
+What is typed at its input line runs in the sandbox; /help lists the keys and the
+slash commands. 'bawn run' in another terminal of the folder runs in it too.
+
+Examples:
+  bawn --plain
+  bawn --tier airlock -C ~/src/unknown
+
+Exit codes: 0 the session was ended; 125 an error, or no terminal.
+`
 	case "watch":
 		return `
-The flags are those of 'bawn run'; the command has no way to the network. Folders
-that tools fill (.git, node_modules, target…) are not watched, and what changes
-while the command runs does not start it again.
+The command has no way to the network, but in the open tier, where no sandbox
+takes it away. Folders that tools fill (.git, node_modules, target…) are not
+watched, and what changes while the command runs does not start it again.
 
 Examples:
   bawn watch -- go test ./...
@@ -124,7 +140,8 @@ Examples:
   bawn keep --force src/app.js
   bawn discard
 
-Exit codes: 0 all that was asked for is kept; 1 some of it is not; 125 an error.
+Exit codes: 0 all that was asked for is kept; 1 some of it stays staged; 125 an
+error. With --list and --diff 0 or 125.
 `
 	case "discard":
 		return `
@@ -147,7 +164,8 @@ Examples:
   bawn check run -c 'docker ps | head'
   bawn check run -- npm install
 
-Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad request.
+Exit codes: 0 allowed; 1 denied; 2 a person would be asked; 125 bad arguments,
+or settings that are not understood.
 `
 	case "import":
 		return `
@@ -165,15 +183,17 @@ Exit codes: 0 printed or written; 125 not.
 		return `
 The server speaks the Model Context Protocol on standard input and output. The
 workspace is that of the flags, else CLAUDE_PROJECT_DIR or CRUSH_PROJECT_DIR, else
-the current folder. Questions are the agent's to show, if it can; else what would
-be a question is denied. All commands share one session.
+the current folder. Questions are the agent's to show, if it can, else those of
+the workspace's session; with neither, what would be a question is denied. All
+commands share one session of the server's own.
 
 Examples:
   bawn mcp
   bawn mcp -C ~/src/project --test-command 'make check'
   bawn mcp --sandbox read-only
 
-Exit codes: 0 the agent has closed the connection; 125 an error.
+Exit codes: 0 the agent has ended the connection; 125 it could not start, or the
+connection broke.
 `
 	case "setup":
 		return `
@@ -204,7 +224,7 @@ Exit codes: 0 answered; 2 refused, with the reason on standard error.
   bawn config check [FILE]      read all files, or one, and say what is wrong
   bawn config keys [KEY]        the keys, with examples
 
-Exit codes: 0; 125 a file says something that is not understood.
+Exit codes: 0; 125 bad arguments, or settings that are not understood.
 `
 	case "trust":
 		return `
@@ -229,18 +249,22 @@ Examples:
   bawn log --host example.com
   bawn log export html -o log.html --since 7d
 
-Exit codes: 0; with verify 1 for a log that was changed; 125 an error.
+Exit codes: 0; with verify 1 for a log that was changed or cut; 125 an error.
 `
 	case "completion":
 		return `
-  bash    source <(bawn completion bash)                   in ~/.bashrc
-  zsh     bawn completion zsh > "${fpath[1]}/_bawn"         once
-  fish    bawn completion fish > ~/.config/fish/completions/bawn.fish
-  man     bawn completion man | man -l -                   the manual page
-          bawn completion man-config | man -l -            the one of the settings
+  bash    source <(bawn completion bash)                               in ~/.bashrc
+  zsh     bawn completion zsh > "${fpath[1]}/_bawn"                    once
+  fish    bawn completion fish > ~/.config/fish/completions/bawn.fish  once
+  man     bawn completion man | man -l -                               the manual
+          bawn completion man-config | man -l -                        the settings
 
-Exit codes: 0; 125 for another word.
+Exit codes: 0; 125 bad arguments.
 `
+	case "policy", "env":
+		return "\nExit codes: 0; 125 bad arguments, or settings that are not understood.\n"
+	case "version", "help":
+		return "\nExit codes: 0; 125 bad arguments.\n"
 	case "doctor":
 		return "\nExit codes: 0 at least one launcher works; 1 none does; 125 bad arguments.\n"
 	}
@@ -253,8 +277,12 @@ func flagsOf(command string) []flagSpec {
 	f := new(runFlags)
 	var asJSON bool
 	switch command {
-	case "run", "watch":
+	case "run":
 		return f.specs()
+	case sessionTopic:
+		return f.sessionSpecs()
+	case "watch":
+		return f.watchSpecs()
 	case "wrap":
 		return f.wrapSpecs(new(string))
 	case "learn":
@@ -290,7 +318,11 @@ func flagsOf(command string) []flagSpec {
 }
 
 func printCommandHelp(c command) {
-	printLine(strings.TrimSpace("bawn " + c.name + " " + c.args))
+	usage := "bawn " + c.name + " " + c.args
+	if c.name == sessionTopic {
+		usage = "bawn " + c.args
+	}
+	printLine(strings.TrimSpace(usage))
 	switch c.name {
 	case "run", "watch", "learn":
 		printf("bawn %s [flags] -c TEXT [ARG…]\n", c.name)

@@ -41,7 +41,7 @@ func hookCommand(args []string) int {
 	case name == "":
 		err = fmt.Errorf("hook needs an agent: %s", strings.Join(hook.Names(), ", "))
 	case a == nil:
-		err = fmt.Errorf("unknown agent %q: it is one of %s", name, strings.Join(hook.Names(), ", "))
+		err = unknown("agent", name, hook.Names())
 	case len(rest) > 0:
 		err = fmt.Errorf("hook takes one agent, got %q too", rest[0])
 	}

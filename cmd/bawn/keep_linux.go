@@ -33,7 +33,7 @@ func keepCommand(args []string) int {
 	case err != nil:
 		return usageError("keep", err)
 	case f.list && (f.diff || len(words) > 0 || len(f.force) > 0):
-		return usageError("keep", errors.New("--list stands alone"))
+		return usageError("keep", errors.New("--list lists all staged runs: it takes no ID, PATH, --diff or --force"))
 	case f.diff && len(f.force) > 0:
 		return usageError("keep", errors.New("--diff keeps nothing, so there is nothing to force"))
 	case nested():

@@ -108,6 +108,9 @@ func parseSince(v string, now time.Time) (time.Time, error) {
 // logWords are what bawn log does, and how many words may follow.
 var logWords = map[string]int{"list": 0, "runs": 0, "show": 1, "follow": 0, "verify": 0, "export": 1}
 
+// logActions are those words in the order of the help.
+var logActions = []string{"list", "runs", "show", "follow", "verify", "export"}
+
 // logCommand reads the log; it never writes to it.
 func logCommand(args []string) int {
 	var f logFlags
@@ -127,7 +130,7 @@ func logCommand(args []string) int {
 	most, known := logWords[do]
 	switch {
 	case !known:
-		return usageError("log", fmt.Errorf("log does no %q%s", do, suggestion(do, wordsOf("log"))))
+		return usageError("log", unknown("action", do, logActions))
 	case len(words) > most:
 		return usageError("log", fmt.Errorf("log %s takes no %q", do, words[most]))
 	case f.head != "" && do != "verify":
@@ -282,7 +285,7 @@ func (f *logFlags) show(words []string) int {
 	case len(runs) == 0:
 		return fail(errors.New("no run is in the log"))
 	case len(runs) > 1 && f.filter.Run != "":
-		return fail(fmt.Errorf("%d runs begin with %q", len(runs), f.filter.Run))
+		return fail(fmt.Errorf("%d runs begin with %q: give more of its digits", len(runs), f.filter.Run))
 	}
 	run := runs[len(runs)-1]
 	printText(printableLines(audit.Timeline(run)))

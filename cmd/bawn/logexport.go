@@ -24,7 +24,7 @@ func (f *logFlags) export(words []string) int {
 	case len(words) == 0:
 		return usageError("log", fmt.Errorf("log export needs a format: %s", strings.Join(exportFormats, ", ")))
 	case !slices.Contains(exportFormats, words[0]):
-		return usageError("log", fmt.Errorf("log export knows no %q%s; it is %s", words[0], suggestion(words[0], exportFormats), strings.Join(exportFormats, ", ")))
+		return usageError("log", unknown("format", words[0], exportFormats))
 	}
 	lines, err := audit.LastLines(trustState(), f.filter, f.last)
 	if err != nil {

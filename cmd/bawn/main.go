@@ -38,7 +38,7 @@ func commands() []command {
 		{"policy", "[flags]", "print what a run may do, and which file says so", policyCommand},
 		{"config", "[show|path|check|keys]", "print the settings that hold and where they come from", configCommand},
 		{"trust", "[--list|--revoke]", "look at a project's own settings, and trust them", trustCommand},
-		{"env", "[--json]", "list the variables that are held back", envCommand},
+		{"env", "[--json]", "list the variables that commands do not get", envCommand},
 		{"log", "[list|runs|show|…]", "read the record of runs and decisions", logCommand},
 		{"doctor", "[--json]", "try what the sandbox needs on this machine", doctorCommand},
 		{"setup", "AGENT [flags]", "put an AI agent's commands into the sandbox", setupCommand},
@@ -101,6 +101,8 @@ func standardStreams() sandbox.Stdio {
 func wayOut(word string, names []string) string {
 	near := suggestion(word, names)
 	switch {
+	case word == sessionTopic:
+		return "; bawn alone opens a session"
 	case near != "" || word == "":
 		return near
 	}

@@ -33,7 +33,7 @@ type mcpFlags struct {
 // end, which nobody sees.
 func (f *mcpFlags) specs() []flagSpec {
 	out := slices.DeleteFunc(f.sessionSpecs(), func(s flagSpec) bool {
-		return s.name == "--plain" || s.name == "--no-terminal" || s.name == "--stage"
+		return s.name == "--plain" || s.name == "--stage"
 	})
 	for i := range out {
 		switch set := out[i].set; out[i].name {
@@ -233,7 +233,7 @@ func (f *mcpFlags) explain(s *settings, in *session.Session, action, object stri
 		d, r.Command = out.Decision, one.command.String()
 		r.Place = [...]string{session.Nowhere: "refused", session.Inside: "inside", session.Outside: "outside"}[out.Place]
 	default:
-		return "", nil, fmt.Errorf("unknown action %q: it is read, write, connect or run", action)
+		return "", nil, unknown("action", action, wordsOf("check"))
 	}
 	r.Verdict, r.Rule, r.Reason, r.Origin, r.Lift = d.Verdict.String(), d.Rule.ID, d.Rule.Text, d.Rule.Origin.String(), liftServed(d.Rule.Lift)
 	var b bytes.Buffer

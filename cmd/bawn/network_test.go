@@ -62,6 +62,9 @@ func TestCheckConnect(t *testing.T) {
 		{[]string{"--tier", "airlock", "connect", "github.com"}, checkDeny},
 		{[]string{"--sandbox", "read-only", "connect", "github.com"}, checkDeny},
 		{[]string{"--tier", "open", "connect", "127.0.0.1:80"}, checkAllow},
+		{[]string{"--allow-domain", "bücher.example", "connect", "BÜCHER.example"}, checkAllow},
+		{[]string{"--allow-domain", "bücher.example:443", "connect", "bücher.example:80"}, checkAsk},
+		{[]string{"connect", "https://github.com"}, exitRefused},
 		{[]string{"connect", "git hub"}, exitRefused},
 		{[]string{"connect"}, exitUsage},
 	} {

@@ -120,7 +120,7 @@ func (f *runFlags) sessionSpecs() []flagSpec {
 	var out []flagSpec
 	for _, s := range f.specs() {
 		switch s.name {
-		case "-c", "--no-egress", "--session", "--report", "--profile", "--allow-weaker": // of one command
+		case "-c", "--no-egress", "--session", "--no-terminal", "--report", "--profile", "--allow-weaker": // of one command
 		default:
 			out = append(out, s)
 		}
@@ -340,6 +340,9 @@ func runArgs(f *runFlags, args []string) int {
 	if s.tier() != policy.Open {
 		return runSandboxed(f, s, args)
 	}
+	if err := f.checkOpen(); err != nil {
+		return fail(err)
+	}
 	p, host, err := s.settle(false)
 	if err != nil {
 		return fail(err)
@@ -358,6 +361,17 @@ func runArgs(f *runFlags, args []string) int {
 	}
 	f.tell(session.Result{}, nil, nil)
 	return runOpen(f.folder(p), args, commandEnv(f))
+}
+
+// checkOpen refuses what was typed and nothing would hold without a sandbox.
+func (f *runFlags) checkOpen() error {
+	switch {
+	case f.noEgress:
+		return &policy.RefusedError{What: "--no-egress", Why: "the open tier has no sandbox that could take the network away", Lift: "leave it out, or run it in guarded or airlock"}
+	case len(f.publish) > 0:
+		return &policy.RefusedError{What: "--publish", Why: "in the open tier the command's loopback is the host's own: what listens there can be reached already", Lift: "leave it out"}
+	}
+	return nil
 }
 
 var errNested = &policy.RefusedError{

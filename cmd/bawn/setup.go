@@ -48,11 +48,11 @@ func setupCommand(args []string) int {
 	case name == "":
 		err = errors.New("setup needs an agent: " + strings.Join(setup.Names(), ", "))
 	case a == nil:
-		err = fmt.Errorf("unknown agent %q%s; it is one of %s", name, suggestion(name, setup.Names()), strings.Join(setup.Names(), ", "))
+		err = unknown("agent", name, setup.Names())
 	case len(rest) > 0:
 		err = fmt.Errorf("setup takes one agent, got %q too", rest[0])
 	case count(f.print, f.check, f.uninstall) > 1:
-		err = errors.New("--print, --check and --uninstall exclude each other")
+		err = errors.New("--print, --check and --uninstall exclude one another")
 	}
 	if err != nil {
 		return usageError("setup", err)
@@ -104,8 +104,16 @@ func setupCommand(args []string) int {
 	if a.Steps != nil {
 		printLine(a.Steps(p))
 	}
-	printf("%s uses it from its next start. To take it back: bawn setup %s --uninstall\n", a.Title, a.Name)
+	printf("%s uses it from its next start. To take it back: %s --uninstall\n", a.Title, setupLine(a, p))
 	return 0
+}
+
+// setupLine is the command that makes a set-up.
+func setupLine(a *setup.Agent, p setup.Place) string {
+	if p.Project != "" {
+		return "bawn setup " + a.Name + " --project"
+	}
+	return "bawn setup " + a.Name
 }
 
 // write makes a set-up, or leaves everything as it was.
@@ -270,7 +278,11 @@ func uninstall(s setup.Store, a *setup.Agent, p setup.Place, settings string) in
 		removeShims(p.Shims)
 	}
 	if len(list) == 0 {
-		printf("nothing to take back: %s is not set up here\n", a.Title)
+		whose := "the user"
+		if p.Project != "" {
+			whose = "this project"
+		}
+		printf("nothing to take back: %s is not set up for %s\n", a.Title, whose)
 	}
 	return 0
 }
@@ -304,7 +316,7 @@ func checkSetup(a *setup.Agent, p setup.Place, changes []setup.Change) int {
 	for _, c := range changes {
 		problem := ""
 		if c.Changed() {
-			problem = "is not as setup leaves it: bawn setup " + a.Name
+			problem = "is not as setup leaves it: " + setupLine(a, p)
 		}
 		say(c.Path, problem)
 	}
@@ -316,7 +328,7 @@ func checkSetup(a *setup.Agent, p setup.Place, changes []setup.Change) int {
 	problem := ""
 	for _, name := range setup.Shims() {
 		if to, err := os.Readlink(filepath.Join(p.Shims, name)); err != nil || to != p.Program {
-			problem = fmt.Sprintf("%s does not lead to %s: bawn setup %s", name, p.Program, a.Name)
+			problem = fmt.Sprintf("%s does not lead to %s: %s", name, p.Program, setupLine(a, p))
 		}
 	}
 	say(p.Shims, problem)

@@ -22,14 +22,14 @@ func sessionCommand(args []string) int {
 	rest, err := parseFlags(args, f.sessionSpecs())
 	switch {
 	case errors.Is(err, errHelp):
-		return helpCommand(nil)
+		return helpCommand([]string{sessionTopic})
 	case err != nil:
-		return usageError("", err)
+		return usageError(sessionTopic, err)
 	case len(rest) > 0:
-		return usageError("", fmt.Errorf("unexpected %q; to run a command: bawn run -- %s", rest[0], rest[0]))
+		return usageError(sessionTopic, fmt.Errorf("unexpected %q; to run a command: bawn run -- %s", rest[0], rest[0]))
 	}
 	if !sessionTerminal() {
-		return usageError("", errors.New("a session needs a terminal; to run one command without: bawn run -- CMD"))
+		return usageError(sessionTopic, errors.New("a session needs a terminal; to run one command without: bawn run -- CMD"))
 	}
 	return f.onScreen(nil)
 }

@@ -10,17 +10,25 @@ import (
 	"syscall"
 	"time"
 
+	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 	"bawn/internal/session"
 	"bawn/internal/watch"
 )
+
+// watchSpecs are the flags of a run, without what is about its network, which it
+// has not, and about a single run.
+func (f *runFlags) watchSpecs() []flagSpec {
+	never := []string{"--allow-domain", "--deny-domain", "--allow-private", "--allow-local-port", "--publish", "--no-egress", "--stage"}
+	return slices.DeleteFunc(f.specs(), func(s flagSpec) bool { return slices.Contains(never, s.name) })
+}
 
 // watchCommand runs a command again whenever files of the workspace change,
 // each time as `bawn run --no-egress` would (SPEC N9). What changes while it
 // runs does not start it again: most of that is its own doing.
 func watchCommand(args []string) int {
 	f := new(runFlags)
-	rest, err := parseFlags(args, f.specs())
+	rest, err := parseFlags(args, f.watchSpecs())
 	switch {
 	case errors.Is(err, errHelp):
 		return helpCommand([]string{"watch"})
@@ -28,9 +36,6 @@ func watchCommand(args []string) int {
 		return usageError("watch", err)
 	case len(rest) == 0 && !f.hasShell:
 		return usageError("watch", errors.New("no command given: bawn watch [flags] -- CMD [ARG…]"))
-	}
-	if f.stage {
-		return usageError("watch", errors.New("--stage is for one command: bawn run --stage -- CMD"))
 	}
 	root, err := sandbox.Workspace(f.workspace)
 	if err != nil {
@@ -46,7 +51,12 @@ func watchCommand(args []string) int {
 	if f.report != nil && f.report.fd != nil { // the number is this process's
 		flags, extra = append(withoutFlag(flags, f.specs(), "--report"), "--report", "fd:3"), []*os.File{f.report.fd}
 	}
-	run := slices.Concat([]string{"run"}, flags, []string{"--no-egress", "--"}, rest)
+	without := []string{"--no-egress", "--"}
+	if s, err := f.load(); err == nil && s.tier() == policy.Open { // an error the run says itself
+		f.notice("watch: the open tier has no sandbox: the command has the network that you have")
+		without = []string{"--tier", "open", "--"}
+	}
+	run := slices.Concat([]string{"run"}, flags, without, rest)
 	return watchLoop(w, f, root, run, extra)
 }
 

@@ -22,7 +22,7 @@ import (
 func (f *runFlags) wrapSpecs(show *string) []flagSpec {
 	known := func(v string) error {
 		if !slices.Contains(preset.Names(), v) {
-			return fmt.Errorf("%q is no agent that has one%s; it is one of %s", v, suggestion(v, preset.Names()), strings.Join(preset.Names(), ", "))
+			return unknown("agent", v, preset.Names())
 		}
 		return nil
 	}

@@ -81,7 +81,7 @@ func (sc scope) item(k *Key, text string, o policy.Origin) (Item, error) {
 		if k == &keys[keyUnprotect] && !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
 			// Taken as a file's name a slip would lift nothing.
 			if n := Nearest(text, nameIDs[:]); n != "" || strings.HasPrefix(text, "git.") {
-				return it, fmt.Errorf("%q is no protected name%s; a file of that name is ./%s", text, didYouMean(text, nameIDs[:]), text)
+				return it, fmt.Errorf("%q is no protected name, and a file of that name is ./%s%s", text, text, didYouMean(text, nameIDs[:]))
 			}
 		}
 		it.Text, err = sc.path(k, text)

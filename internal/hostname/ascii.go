@@ -33,6 +33,30 @@ func ToASCII(s string) (string, error) {
 	return h.String(), nil
 }
 
+// ParseHostPort reads HOST or HOST:PORT as a person writes it: the host may be
+// international. Without a port that is 0. Errors wrap policy.ErrHost.
+func ParseHostPort(s string) (policy.Host, uint16, error) {
+	if strings.Contains(s, "/") {
+		return policy.Host{}, 0, fmt.Errorf("%w: %+q: name the host alone, as in example.com:443, without scheme or path", policy.ErrHost, start(s))
+	}
+	name, err := ToASCII(s)
+	if err == nil {
+		h, err := policy.ParseHost(name)
+		return h, 0, err
+	}
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return policy.Host{}, 0, err
+	}
+	if !plain(s[:i]) {
+		if name, err = ToASCII(s[:i]); err != nil {
+			return policy.Host{}, 0, err
+		}
+		s = name + s[i:]
+	}
+	return policy.SplitHostPort(s)
+}
+
 // start is the beginning of what somebody sent, for an error.
 func start(s string) string { return s[:min(len(s), 64)] }
 

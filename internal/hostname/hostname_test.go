@@ -2,6 +2,7 @@ package hostname
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -67,6 +68,19 @@ func TestToASCII(t *testing.T) {
 		}
 		if err != nil || got != c.want {
 			t.Errorf("ToASCII(%q) = %q, %v; want %q", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestParseHostPort(t *testing.T) {
+	for s, want := range map[string]string{
+		"example.com": "example.com 0", "Example.COM.:80": "example.com 80", "BÜCHER.example": "xn--bcher-kva.example 0",
+		"bücher.example:443": "xn--bcher-kva.example 443", "127.1": "127.0.0.1 0", "::1": "::1 0", "[::1]:22": "::1 22", "[::1]": "::1 0",
+		"": "", ":80": "", "x:": "", "x:0": "", "bücher.example:x": "", "1:2:3": "", "https://example.com": "", "example.com/x": "", "*.example.com": "", "a b": "",
+	} {
+		h, port, err := ParseHostPort(s)
+		if got := fmt.Sprint(h, " ", port); err == nil && got != want || err != nil && (want != "" || !errors.Is(err, policy.ErrHost)) {
+			t.Errorf("%q: %s, %v; want %q", s, got, err, want)
 		}
 	}
 }

@@ -166,6 +166,8 @@ func envValidEntry(key, e string) error {
 		return bad("a name does not begin with $", "write the name alone, as in HOME")
 	case strings.TrimSpace(e) != e:
 		return bad("a name may not begin or end with space", "remove the space")
+	case strings.ContainsAny(e, " \t,"):
+		return bad("this is more than one name", "write one entry for each name")
 	}
 	return nil
 }

@@ -179,6 +179,8 @@ func TestEnvValidate(t *testing.T) {
 		{EnvRules{Drop: []string{"[AB]"}}, []string{"only * is a wildcard"}},
 		{EnvRules{Drop: []string{"$A"}}, []string{`"$A"`, "alone"}},
 		{EnvRules{Drop: []string{" A"}}, []string{`" A"`, "remove the space"}},
+		{EnvRules{Keep: []string{"A B"}}, []string{`"A B"`, "one entry for each"}},
+		{EnvRules{Drop: []string{"A,B"}}, []string{`"A,B"`, "one entry for each"}},
 		{EnvRules{Keep: []string{"bawn_tier"}}, []string{`env_keep entry "bawn_tier"`, "never kept", "remove the entry"}},
 	} {
 		err := c.rules.Validate()

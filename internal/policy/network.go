@@ -106,10 +106,10 @@ func (n *Network) addRules(more [lists][]HostRule) error {
 		}
 		for _, r := range rules {
 			if list == listPrivate && r.scope == scopeAny {
-				return fmt.Errorf("%s: %q: it would open every internal address: name the hosts", listNames[list], r)
+				return fmt.Errorf("%s: %q would open every internal address; name the hosts", listNames[list], r)
 			}
 			if a, ok := r.host.Addr(); ok && list != listDeny && ClassOf(a).opening() == openNever {
-				return fmt.Errorf("%s: %q: it is %s, which no rule opens", listNames[list], r, addrClasses[ClassOf(a)].what)
+				return fmt.Errorf("%s: %q is %s, and no rule opens that; leave it out", listNames[list], r, addrClasses[ClassOf(a)].what)
 			}
 			n.add(list, netRule{r, listIDs[list] + r.pattern()})
 		}

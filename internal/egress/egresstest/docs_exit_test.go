@@ -14,6 +14,9 @@ import (
 	"bawn/internal/sandbox/sandboxtest"
 )
 
+// discarded ends with the code before it, and leaves no layer.
+const discarded = "; code=$?; bawn discard; exit $code"
+
 // docsExits are a command for each code that docs/exit-codes.md gives it.
 var docsExits = []struct {
 	command string
@@ -50,14 +53,25 @@ var docsExits = []struct {
 	{"bawn run -q -- true; bawn log verify", 0, "log"},
 	{"bawn run -q -- true; sed -i s/true/false/ $XDG_STATE_HOME/bawn/log/*.jsonl; bawn log verify", 1, "log"},
 	{"bawn log --since never", 125, "log"},
+	{"bawn keep", 125, "keep"},
+	{"bawn keep --list", 0, "keep"},
+	{stageOne + "; bawn keep --diff" + discarded, 0, "keep"},
+	{stageOne + "; bawn keep" + discarded, 0, "keep"},
+	{stageOne + "; echo mine >staged-one; bawn keep" + discarded, 1, "keep"},
+	{"bawn discard", 125, "discard"},
+	{stageOne + "; bawn discard", 0, "discard"},
 	{"bawn setup claude", 0, "setup"},
 	{"bawn setup claude --check", 1, "setup"},
 	{"bawn setup nobody", 125, "setup"},
+	{"bawn setup claude; bawn setup claude --check", 0, "setup"},
 	{"echo '{}' | bawn hook claude", 2, "hook"},
+	{"bawn setup claude >x; echo '{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_input\":{\"file_path\":\"x\"},\"cwd\":\"'\"$PWD\"'\"}' | bawn hook claude", 0, "hook"},
 	{"bawn import claude", 0, "import"},
 	{"bawn import srt", 125, "import"},
 	{"bawn env", 0, "env"},
 	{"bawn env x", 125, "env"},
+	{"mkdir -p ~/.config/bawn; echo x >~/.config/bawn/config.toml; bawn env", 125, "env"},
+	{"mkdir -p ~/.config/bawn; echo x >~/.config/bawn/config.toml; bawn check write x", 125, "check"},
 	{"bawn completion bash", 0, "completion"},
 	{"bawn completion x", 125, "completion"},
 	{"bawn help", 0, "help"},
@@ -90,7 +104,10 @@ func TestDocs_ExitCodes(t *testing.T) {
 			continue
 		}
 		for _, m := range regexp.MustCompile("`bawn ?([a-z]*)`").FindAllStringSubmatch(cells[0], -1) {
-			rows[m[1]] += cells[1]
+			if rows[m[1]] != "" {
+				t.Errorf("the page has two rows for bawn %s", m[1])
+			}
+			rows[m[1]] = cells[1]
 		}
 	}
 	rows["run"] = runCodes
@@ -101,6 +118,17 @@ func TestDocs_ExitCodes(t *testing.T) {
 	for _, name := range helpNames(string(help)) {
 		if rows[name] == "" {
 			t.Errorf("the page has no row for bawn %s", name)
+		}
+	}
+	tried := map[string]bool{"doctor 1": true, "watch 128": true} // TestB125_DoctorNamesTheFix, TestWatchSignal
+	for _, c := range docsExits {
+		tried[fmt.Sprint(c.of, " ", c.code)] = true
+	}
+	for name, row := range rows {
+		for _, code := range regexp.MustCompile(`\b\d+\b`).FindAllString(row, -1) {
+			if name != "run" && !tried[name+" "+code] {
+				t.Errorf("nothing tries that bawn %s ends with %s", name, code)
+			}
 		}
 	}
 	for _, c := range docsExits {

@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/page"
 )
 
 const root = "../../.."
@@ -187,7 +189,7 @@ func TestDocs_EveryCommandRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range helpNames(string(help)) {
+	for _, name := range append(helpNames(string(help)), "session") {
 		out, err := exec.Command(sandboxtest.Binary(), "help", name).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +260,7 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range helpNames(string(out)) {
+	for _, name := range append(helpNames(string(out)), "session") {
 		text, err := exec.Command(sandboxtest.Binary(), "help", name).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +279,8 @@ func TestDocs_InlineCommandsExist(t *testing.T) {
 			if words[0] == "--" {
 				continue
 			}
-			if strings.HasPrefix(words[0], "-") { // the session's, which wrap has too
-				words = append([]string{"wrap"}, words...)
+			if strings.HasPrefix(words[0], "-") {
+				words = append([]string{"session"}, words...)
 			}
 			text, ok := help[words[0]]
 			if !ok {
@@ -358,5 +360,27 @@ func TestDocs_Files(t *testing.T) {
 	}
 	if count < 30 {
 		t.Errorf("only %d were found", count)
+	}
+}
+
+// docs/features.md has every flag of bawn run.
+func TestDocs_FlagsOfRun(t *testing.T) {
+	help, err := exec.Command(sandboxtest.Binary(), "help", "run").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, m := range regexp.MustCompile(`(?m)^  (--?[A-Za-z][a-z-]*)`).FindAllStringSubmatch(string(help), -1) {
+		want = append(want, m[1])
+	}
+	_, row, _ := strings.Cut(page.Text(t, "docs/features.md"), "\n| flags of bawn run | ")
+	row, _, _ = strings.Cut(row, " | ")
+	for _, text := range page.Code(row) {
+		got = append(got, strings.Fields(text)...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the row has %q, the help %q", got, want)
 	}
 }

@@ -61,6 +61,33 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+// The commands that a set-up names are the ones that mend it and take it back,
+// for the user and for a project.
+func TestSetupNamesItsCommands(t *testing.T) {
+	d := newDesk(t)
+	before := fmt.Sprint(tree(t, d.Workspace), tree(t, d.Home))
+	named := func(text, after string) []string {
+		_, rest, ok := strings.Cut(text, after+"bawn ")
+		line, _, _ := strings.Cut(rest, "\n")
+		if !ok {
+			t.Fatalf("no command behind %q in\n%s", after, text)
+		}
+		return strings.Fields(line)
+	}
+	for _, args := range [][]string{{"setup", "gemini"}, {"setup", "gemini", "--project"}, {"setup", "--project", "claude"}} {
+		check := append(args, "--check")
+		mend := named(d.Bawn(t, check...).Stdout, "is not as setup leaves it: ")
+		done := d.Bawn(t, mend...).OK(t)
+		if r := d.Bawn(t, check...); r.Code != 0 {
+			t.Errorf("%q does not mend %q: %+v", mend, check, r)
+		}
+		d.Bawn(t, named(done.Stdout, "To take it back: ")...).OK(t)
+		if after := fmt.Sprint(tree(t, d.Workspace), tree(t, d.Home)); after != before {
+			t.Errorf("%q: before %s\nafter %s", args, before, after)
+		}
+	}
+}
+
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bawn/internal/hostname"
 	"bawn/internal/policy"
 	"bawn/internal/sandbox"
 )
@@ -137,12 +138,12 @@ func try(p policy.Policy, text string) (policy.Action, policy.Decision, error) {
 	var a policy.Action
 	switch verb {
 	case "connect":
-		host, err := policy.ParseHost(object)
-		port := uint16(443)
+		host, port, err := hostname.ParseHostPort(object)
 		if err != nil {
-			if host, port, err = policy.SplitHostPort(object); err != nil {
-				return fail(err)
-			}
+			return fail(err)
+		}
+		if port == 0 {
+			port = 443
 		}
 		a = policy.Connect{Host: host, Port: port}
 	case "read", "write":

@@ -93,7 +93,8 @@ func TestTry(t *testing.T) {
 		"erase x":                       "unknown action",
 		"read":                          "type: read PATH",
 		"":                              "type: read PATH",
-		"connect http://x/":             "",
+		"connect http://x/":             "not a host name or address: \"http://x/\": name the host alone",
+		"connect bücher.example":        "asks",
 		"connect tracking.example:9:9 ": "",
 	} {
 		lines := o.tryLines(p, text)

@@ -3,9 +3,11 @@
 package sandboxtest
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +67,38 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// N9: the open tier has no sandbox that could take the network away. A run that
+// asks for that there is refused, and bawn watch says it.
+func TestN9_OpenTierHasTheNetwork(t *testing.T) {
+	b := New(t, "native")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	for _, flags := range [][]string{{"--no-egress"}, {"--publish", free}} {
+		for _, tier := range [][]string{{"--tier", "open"}, {"--sandbox", "danger-full-access"}} {
+			args := append(append(append([]string{"run"}, tier...), flags...), "--", "touch", b.Workspace+"/ran")
+			if r := b.Bawn(t, args...); r.Code != 125 || !strings.Contains(r.Stderr, flags[0]+": ") || !strings.Contains(r.Stderr, "the open tier") || exists(b.Workspace+"/ran") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+		if r := b.Bawn(t, append(append([]string{"run"}, flags...), "--", "true")...); r.Code != 0 {
+			t.Errorf("the twin in guarded, %q: %+v", flags, r)
+		}
+	}
+	b.Flags = []string{"--tier", "open"}
+	r := b.watching(t, "sh", "-c", "echo tier=$BAWN_TIER; exit 3")
+	r.expectPart(t, "the open tier has no sandbox")
+	r.expect(t, "tier=")
+	r.expectPart(t, "watch: exit 3 after ")
+	r.signal(t, syscall.SIGINT)
+	if code := r.code(t); code != 130 {
+		t.Errorf("exit %d after SIGINT", code)
+	}
+}
+
 // A signal while the command runs reaches it, and ends the watching after it.
 func TestWatchSignal(t *testing.T) {
 	b := New(t, "native")
@@ -80,7 +114,7 @@ func TestWatchSignal(t *testing.T) {
 // What cannot run at all is not waited for.
 func TestWatchRefused(t *testing.T) {
 	b := New(t, "native")
-	for _, args := range [][]string{{"watch"}, {"watch", "--no-such", "--", "true"}, {"watch", "-C", "/", "--", "true"}, {"watch", "--publish", "80", "--", "true"}} {
+	for _, args := range [][]string{{"watch"}, {"watch", "--no-such", "--", "true"}, {"watch", "-C", "/", "--", "true"}, {"watch", "--stage", "--", "true"}, {"watch", "--publish", "8080", "--", "true"}} {
 		if r := b.Bawn(t, args...); r.Code != 125 || r.Stderr == "" {
 			t.Errorf("%q: exit %d, %q", args, r.Code, r.Stderr)
 		}

@@ -30,7 +30,7 @@ func ParsePattern(text string, o policy.Origin) (Pattern, error) {
 	case strings.TrimSpace(text) == "":
 		return Pattern{}, errors.New("the pattern is empty")
 	case strings.Trim(text, "* ") == "":
-		return Pattern{}, fmt.Errorf("pattern %q would match every command: name a program", text)
+		return Pattern{}, fmt.Errorf("pattern %q would match every command; name a program", text)
 	case strings.HasSuffix(head, ":*"):
 		return Pattern{}, fmt.Errorf("pattern %q: %q is not a wildcard here; write %q", text, ":*", strings.TrimSuffix(head, ":*")+" *")
 	case strings.ContainsAny(head, "*?["):
@@ -38,7 +38,7 @@ func ParsePattern(text string, o policy.Origin) (Pattern, error) {
 	}
 	words, ok := Words(head)
 	if !ok {
-		return Pattern{}, fmt.Errorf("pattern %q is not a plain command", text)
+		return Pattern{}, fmt.Errorf("pattern %q is not a plain command; write a program and its first words, as in \"docker compose *\"", text)
 	}
 	p.words = words
 	return p, nil

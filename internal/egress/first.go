@@ -34,7 +34,7 @@ func checkFirst(host policy.Host, b []byte) First {
 	if len(b) == 0 {
 		return FirstMore
 	}
-	if b[0] == recordHandshake && (len(b) == 1 || b[1] == 3) {
+	if isHello(b) {
 		return checkTLS(host, b)
 	}
 	if n := min(len(b), len(h2Preface)); string(b[:n]) == h2Preface[:n] {
@@ -48,6 +48,9 @@ func checkFirst(host policy.Host, b []byte) First {
 	}
 	return checkHTTP(host, b)
 }
+
+// isHello reports whether b, not empty, can be the beginning of TLS.
+func isHello(b []byte) bool { return b[0] == recordHandshake && (len(b) == 1 || b[1] == 3) }
 
 // oddRecord finds what some server takes for the beginning of TLS, and goes
 // unread here: an alert or a change of ciphers where a ClientHello should be,
@@ -98,7 +101,7 @@ func passable(b []byte) int {
 }
 
 func checkTLS(host policy.Host, b []byte) First {
-	name, state := serverName(b)
+	name, _, state := serverName(b)
 	_, literal := host.Addr()
 	switch {
 	case state == helloMore:

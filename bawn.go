@@ -30,7 +30,8 @@ type Cmd struct {
 	// Env is the environment, as "key=value"; nil is the caller's. Of a
 	// repeated key the last value counts. Unless the tier is Open, what the
 	// policy drops is removed, and BAWN_SANDBOXED, BAWN_TIER, PWD and, with a
-	// private temp folder, the TMPDIR variables are set.
+	// private temp folder, the TMPDIR variables are set. The credentials that
+	// it names (KUBECONFIG, HOME) are hidden beside those of the caller's.
 	Env []string
 
 	// Dir is the working folder, relative to the current folder; "" is the
@@ -146,7 +147,7 @@ func (c *Cmd) start() error {
 	if err := c.ctx.Err(); err != nil {
 		return public(err)
 	}
-	v, err := c.policy.inspect()
+	v, err := c.policy.inspect(c.Env...)
 	if err != nil {
 		return err
 	}

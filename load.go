@@ -77,7 +77,7 @@ func (p Policy) settle(req sandbox.Request) (view, error) {
 	if err != nil {
 		return view{}, publicConfig(err)
 	}
-	r := sandbox.Request{Mode: req.Mode, Workspace: req.Workspace, Environ: req.Environ, Guard: guardSupported() == nil}
+	r := sandbox.Request{Mode: req.Mode, Workspace: req.Workspace, Environ: req.Environ, Asking: req.Asking, Guard: guardSupported() == nil}
 	r.Keep(config.UserDir(req.Environ, ""), trust.StateDir(os.Getenv, os.Getenv("HOME")), os.Getenv("XDG_RUNTIME_DIR"))
 	v := view{workspace: req.Workspace, wantsGuard: c.Guard(), warnings: c.Warnings()}
 	if v.policy, v.host, err = session.Settle(c, r, true); err != nil {

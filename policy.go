@@ -2,7 +2,9 @@ package bawn
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"bawn/internal/config"
 	"bawn/internal/config/trust"
@@ -229,10 +231,11 @@ type view struct {
 	wantsGuard bool
 }
 
-// inspect looks at the host as it is now and makes the internal policy.
-func (p Policy) inspect() (view, error) {
+// inspect looks at the host as it is now and makes the internal policy; asking
+// is the environment of the command, if it has one of its own.
+func (p Policy) inspect(asking ...string) (view, error) {
 	req := p.req
-	req.Environ = os.Environ()
+	req.Environ, req.Asking = os.Environ(), p.asking(asking)
 	if p.files != nil {
 		return p.settle(req)
 	}
@@ -247,6 +250,20 @@ func (p Policy) inspect() (view, error) {
 	v.policy, err = policy.New(cfg)
 	v.warnings = append(v.policy.Warnings(), host.Warnings...)
 	return v, public(err)
+}
+
+// asking is environ without a home, and folders of one, that lie where the
+// command writes: a caller made them for it, and they hold nobody's credentials.
+func (p Policy) asking(environ []string) []string {
+	made := func(e string) bool {
+		name, value, _ := strings.Cut(e, "=")
+		if name != "HOME" && !strings.HasPrefix(name, "XDG_") {
+			return false
+		}
+		real, err := sandbox.RealPath(filepath.Clean(value))
+		return err == nil && policy.InsideAny(real, append([]string{p.req.Workspace}, p.dirs...))
+	}
+	return slices.DeleteFunc(slices.Clone(environ), made)
 }
 
 // Tier returns the tier, or the one that a fixed mode follows.

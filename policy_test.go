@@ -148,6 +148,54 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// What the environment of the command names is hidden as what the caller's
+// own does, its home too; but no home that the caller made where it writes.
+func TestF4_CredentialsThatEnvNames(t *testing.T) {
+	eachLauncher(t, func(t *testing.T, launcher bawn.Option) {
+		root := hostDir(t)
+		ws, home := mkdir(t, root, "ws"), mkdir(t, root, "home")
+		secrets := []string{root + "/kube", root + "/db", home + "/.netrc", ws + "/key"}
+		for _, f := range append([]string{root + "/free", ws + "/home/free"}, secrets...) {
+			write(t, f, "SECRET", 0o600)
+		}
+		made, err := bawn.NewPolicy(bawn.Guarded, ws, launcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("XDG_STATE_HOME", mkdir(t, root, "state"))
+		loaded, err := bawn.LoadPolicy(ws, launcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []bawn.Policy{made, loaded} {
+			run := func(text string, env ...string) (string, error) {
+				cmd := bawn.Command(deadline(t), p, "sh", "-c", text)
+				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			named := []string{"HOME=" + home, "KUBECONFIG=" + root + "/absent:" + root + "/kube", "DB_PASSWORD_FILE=" + root + "/db", "PGSSLKEY=" + ws + "/key"}
+			for _, f := range secrets {
+				if out, err := run("cat "+f, named...); err == nil || !strings.Contains(out, "Permission denied") {
+					t.Errorf("%s: %v %s", f, err, out)
+				}
+				if out, err := run("cat "+f, "OTHER=/x"); err != nil || out != "SECRET" {
+					t.Errorf("%s, which nothing names: %v %s", f, err, out)
+				}
+			}
+			if out, err := run("cat "+root+"/free", named...); err != nil || out != "SECRET" {
+				t.Errorf("a neighbour: %v %s", err, out)
+			}
+			for _, h := range []string{ws, ws + "/home", ws + "/absent"} {
+				text := `mkdir -p "$HOME/.config" && echo x > "$HOME/.config/x" && echo x > "$HOME/new" && rm -r "$HOME/.config" "$HOME/new"`
+				if out, err := run(text, "HOME="+h, "XDG_CONFIG_HOME="+h+"/.config", "XDG_STATE_HOME="+h+"/.state"); err != nil {
+					t.Errorf("a home of the caller's making %s: %v %s", h, err, out)
+				}
+			}
+		}
+	})
+}
+
 func TestDir(t *testing.T) {
 	root := hostDir(t)
 	ws, more := mkdir(t, root, "ws"), mkdir(t, root, "more")

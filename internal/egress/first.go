@@ -34,7 +34,7 @@ func checkFirst(host policy.Host, b []byte) First {
 	if len(b) == 0 {
 		return FirstMore
 	}
-	if b[0] == recordHandshake && (len(b) == 1 || b[1] == 3) {
+	if isHello(b) {
 		return checkTLS(host, b)
 	}
 	if n := min(len(b), len(h2Preface)); string(b[:n]) == h2Preface[:n] {
@@ -43,30 +43,33 @@ func checkFirst(host policy.Host, b []byte) First {
 		}
 		return checkHTTP2(host, b)
 	}
-	if f := beforeHello(b); f != FirstOK {
+	if f := oddRecord(b); f != FirstOK {
 		return f
 	}
 	return checkHTTP(host, b)
 }
 
-// beforeHello finds an alert or a change of ciphers where a ClientHello should
-// be: servers skip those, and a hello behind it would go unread here.
-func beforeHello(b []byte) First {
+// isHello reports whether b, not empty, can be the beginning of TLS.
+func isHello(b []byte) bool { return b[0] == recordHandshake && (len(b) == 1 || b[1] == 3) }
+
+// oddRecord finds what some server takes for the beginning of TLS, and goes
+// unread here: an alert or a change of ciphers where a ClientHello should be,
+// which servers skip, or a ClientHello in a record of another version, of which
+// some take all below 16.0.
+func oddRecord(b []byte) First {
 	for i, c := range b[:min(len(b), 6)] {
-		ok := false
+		ok, hello := true, b[0] == recordHandshake
 		switch i {
 		case 0:
-			ok = c == recordCipher || c == recordAlert
+			ok = hello || c == recordCipher || c == recordAlert
 		case 1:
-			ok = c == 3
-		case 2:
-			ok = c <= 4
-		case 3:
-			ok = c == 0
-		case 4: // length
-			ok = c == b[0]-recordCipher+1
-		case 5: // warning or fatal; 1
-			ok = c == 1 || c == 2
+			ok = c < 0x10
+		case 3: // length
+			ok = hello || c == 0
+		case 4:
+			ok = hello || c == b[0]-recordCipher+1
+		case 5: // a ClientHello; warning or fatal; 1
+			ok = c == 1 || c == 2 && !hello
 		}
 		if !ok {
 			return FirstOK
@@ -98,7 +101,7 @@ func passable(b []byte) int {
 }
 
 func checkTLS(host policy.Host, b []byte) First {
-	name, state := serverName(b)
+	name, _, state := serverName(b)
 	_, literal := host.Addr()
 	switch {
 	case state == helloMore:

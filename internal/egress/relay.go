@@ -32,7 +32,7 @@ func (e *MismatchError) Error() string {
 // other side takes it. The server may speak first.
 //
 // If host is not the zero Host, the client's first bytes are compared with it
-// (checkFirst); if they name another one the client is told in its protocol
+// (checkFirst), and a second ClientHello too; if they name another one the client is told in its protocol
 // and the error is a *MismatchError.
 func (p *Proxy) Relay(client, server net.Conn, host policy.Host) error {
 	c, ok := client.(*reader)
@@ -189,6 +189,8 @@ func (p *Proxy) first(t *tunnel, host policy.Host) error {
 		pass := len(b)
 		if f == FirstMore {
 			pass = passable(b)
+		} else if isHello(b) {
+			_, pass, _ = serverName(b) // again has the rest
 		}
 		if pass > sent {
 			n, err := t.s.Conn.Write(b[sent:pass])
@@ -224,6 +226,9 @@ func (p *Proxy) first(t *tunnel, host policy.Host) error {
 	}
 	if timed {
 		c.SetReadDeadline(time.Time{})
+	}
+	if isHello(c.buffered()) {
+		return p.again(t, host, sent)
 	}
 	c.release()
 	return nil

@@ -20,32 +20,34 @@ const (
 )
 
 // serverName gives the one server name of the ClientHello at the start of b,
-// "" if it has none. The hello may be split over records.
-func serverName(b []byte) (string, helloState) {
+// "" if it has none, and where its last record ends. It may be split over
+// records, and nothing else may be in them.
+func serverName(b []byte) (name string, end int, state helloState) {
 	var hello []byte
 	for size := 4; len(hello) < size; {
 		if len(b) < 5 {
-			return "", helloMore
+			return "", 0, helloMore
 		}
 		record := int(b[3])<<8 | int(b[4])
 		if b[0] != recordHandshake || b[1] != 3 || record == 0 || record > maxRecord {
-			return "", helloBroken
+			return "", 0, helloBroken
 		}
 		part := b[5:min(len(b), 5+record)]
 		hello = append(hello, part...)
 		b = b[5+len(part):]
+		end += 5 + len(part)
 		if len(part) < record {
 			b = nil // the rest of this record comes first
 		}
 		if len(hello) >= 4 {
 			size = 4 + (int(hello[1])<<16 | int(hello[2])<<8 | int(hello[3]))
-			if hello[0] != 1 || size > maxHello {
-				return "", helloBroken
+			if hello[0] != 1 || size > maxHello || len(hello)-len(part)+record > size {
+				return "", 0, helloBroken
 			}
-			hello = hello[:min(len(hello), max(size, 4))]
 		}
 	}
-	return parseHello(hello[4:])
+	name, state = parseHello(hello[4:])
+	return name, end, state
 }
 
 // cursor reads from the front of a message; a read past its end breaks it.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +112,14 @@ func TestFirstBytes(t *testing.T) {
 		{"allowed.test", "\x15\x03\x01\x00\x02", FirstMore},
 		{"allowed.test", "\x15\x03\x00\x00\x02\x00\x00\x00", FirstOK},
 		{"allowed.test", "\x14\x03\x03\x00\x01\x01", FirstTLS},
+		{"allowed.test", "\x15\x02\x01\x00\x02\x01\x5a", FirstTLS},
+		{"allowed.test", "\x15\x03\x05\x00\x02\x01\x5a", FirstTLS},
+		{"allowed.test", "\x15\x10\x00\x00\x02\x01\x5a", FirstOK},
+		{"allowed.test", "\x16\x02\x01" + string(good[3:]), FirstTLS},
+		{"allowed.test", "\x16\x0f\xff" + string(evil[3:]), FirstTLS},
+		{"allowed.test", "\x16\x10\x00" + string(evil[3:]), FirstOK},
+		{"allowed.test", "\x16\x02\x01\x00\x05", FirstMore},
+		{"allowed.test", "\x16\x00\x00\x01\x85\xa6\xff", FirstOK},
 		{"allowed.test", "\x00\x00\x00T\x00\x03\x00\x00user\x00", FirstOK},
 		{"allowed.test", "0\x0c\x02\x01\x01\x60\x07", FirstOK},
 		{"allowed.test", "*1\r\n$4\r\nPING\r\n", FirstOK},
@@ -200,4 +210,70 @@ func TestCurlToAnotherName(t *testing.T) {
 	if err == nil || !strings.Contains(out, "access denied") {
 		t.Errorf("%q, %v", out, err)
 	}
+}
+
+// Servers differ in what they take for the first record of TLS: with none of
+// them is another name reached than the one that was asked for.
+func TestOtherNameInOddRecords(t *testing.T) {
+	certificate, names := certificate(), make(chan string, 1)
+	port := served(t, func(c net.Conn) {
+		s := tls.Server(c, &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			names <- h.ServerName
+			return &certificate, nil
+		}})
+		if s.Handshake() == nil {
+			s.Write([]byte("served"))
+		}
+		s.Close()
+	})
+	w := newWorld(t, allowed(t))
+	for _, c := range []struct {
+		name, before string
+		version      [2]byte
+		ok           bool
+	}{
+		{"allowed.test", "", [2]byte{3, 1}, true},
+		{"evil.test", "", [2]byte{3, 1}, false},
+		{"evil.test", "", [2]byte{2, 1}, false},
+		{"evil.test", "", [2]byte{15, 255}, false},
+		{"evil.test", "\x15\x02\x00\x00\x02\x01\x5a", [2]byte{3, 1}, false},
+		{"evil.test", "\x15\x03\x07\x00\x02\x01\x5a", [2]byte{3, 1}, false},
+	} {
+		conn, _ := w.connect(fmt.Sprintf("allowed.test:%d", port))
+		k := tls.Client(&firstRecord{Conn: conn, before: c.before, version: c.version}, &tls.Config{ServerName: c.name, InsecureSkipVerify: true})
+		b, _ := io.ReadAll(k)
+		k.Close()
+		served := ""
+		select {
+		case served = <-names:
+		default:
+		}
+		if ok := string(b) == "served"; ok != c.ok || (served != "") != c.ok {
+			t.Errorf("%s as %q %v: %q, the server was asked for %q", c.name, c.before, c.version, b, served)
+		}
+	}
+}
+
+// certificate is one that no client trusts.
+func certificate() tls.Certificate {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	return s.TLS.Certificates[0]
+}
+
+// firstRecord sends the first record with another version, behind other bytes.
+type firstRecord struct {
+	net.Conn
+	before  string
+	version [2]byte
+	sent    bool
+}
+
+func (f *firstRecord) Write(b []byte) (int, error) {
+	if f.sent {
+		return f.Conn.Write(b)
+	}
+	f.sent = true
+	n, err := f.Conn.Write(slices.Concat([]byte(f.before), b[:1], f.version[:], b[3:]))
+	return n - len(f.before), err
 }

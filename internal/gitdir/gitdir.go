@@ -34,6 +34,9 @@ type Repo struct {
 	// before .githooks exists, case A57). Only a check by name holds them.
 	// Git's own absent names (.git/commondir, …) are not listed.
 	Names []string
+	// Secrets: files of credentials that git's settings name, the user's own
+	// among them: clean and absolute, not real, existing or not.
+	Secrets []string
 	// Warnings: what was not believed or could not be held, why, and the way
 	// out.
 	Warnings []string
@@ -103,8 +106,8 @@ type finder struct {
 	hooks   []variable // core.hooksPath of the user's own settings
 	lenient bool       // config that cannot be read outside the area is none
 
-	pins, readOnly, names, seen set
-	warnings                    []string
+	pins, readOnly, names, secrets, seen set
+	warnings                             []string
 
 	dirs, configs, depth int
 }
@@ -219,7 +222,7 @@ func (f *finder) pinAbove(root, path string) {
 
 // finish drops what another entry covers.
 func (f *finder) finish() Repo {
-	r := Repo{Writable: f.area[1:], Warnings: f.warnings}
+	r := Repo{Writable: f.area[1:], Secrets: f.secrets.sorted(), Warnings: f.warnings}
 	if len(r.Writable) == 0 {
 		r.Writable = nil
 	}

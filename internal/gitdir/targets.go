@@ -124,6 +124,7 @@ func (f *finder) config(p place) ([]variable, error) {
 func (f *finder) targets(vars []variable, dir string, roots []string) error {
 	for i := range vars {
 		v := &vars[i]
+		f.secret(v)
 		for _, r := range runs {
 			if r.section != v.Section || r.key != "" && r.key != v.Key || v.Value == "" {
 				continue

@@ -1,6 +1,7 @@
 package gitdir
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,5 +60,42 @@ func TestTargetsOfTheUser(t *testing.T) {
 			r = discover(t, w)
 			hasNot(t, "ReadOnly", r.ReadOnly, w+"/h", w+"/s/h", w+"/tools/x.sh")
 		})
+	}
+}
+
+// The files of credentials that settings name, by each form and with what they
+// include; not what only looks like one.
+func TestF4_SecretsThatSettingsName(t *testing.T) {
+	base := tempDir(t)
+	w, home := repository(t, base+"/w"), mkdir(t, base+"/home")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", "")
+	t.Setenv("GIT_CONFIG_SYSTEM", base+"/system")
+	write(t, home+"/.gitconfig", `[credential]
+	helper = store --file=~/one
+	helper = "store --file '/n/two words'"
+	helper = "!git credential-store --file $HOME/three get"
+	helper = netrc -f /n/four
+	helper = cache --filer=/n/no --files /n/no
+	helper = store
+[credential "https://x.example"]
+	helper = store --file /n/five
+[core]
+	sshCommand = ssh -F /n/no -i /n/six -o X=/n/no
+[http "https://y.example"]
+	sslKey = ~/seven
+	sslCAInfo = /n/no
+[user]
+	signingKey = ~/eight.pub
+[includeIf "gitdir:/nowhere/"]
+	path = more
+`)
+	write(t, home+"/more", "[http]\n\tcookieFile = /n/nine/../ten\n\tproxySSLKey = relative\n[user]\n\tsigningKey = ABCDEF\n")
+	write(t, w+"/.git/config", "[core]\n\tbare = false\n[http]\n\tsslCert = "+w+"/eleven\n")
+	want := []string{home + "/eight", home + "/one", home + "/seven", home + "/three", "/n/two words", w + "/eleven", "/n/five", "/n/four", "/n/six", "/n/ten"}
+	slices.Sort(want)
+	if got := discover(t, w).Secrets; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

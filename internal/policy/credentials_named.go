@@ -20,12 +20,17 @@ func NamedCredentials(environ, keep []string) (out []PathRule) {
 			continue
 		}
 		if path := named(value); path != "" && IsClean(path) {
-			r := hiddenRule(path, "credentials that "+name+" names", true)
-			r.single = true
-			out = append(out, r)
+			out = append(out, NamedSecret(path, "credentials that "+name+" names"))
 		}
 	}
 	return out
+}
+
+// NamedSecret hides one file because a variable or a setting names it.
+func NamedSecret(path, what string) PathRule {
+	r := hiddenRule(path, what, true)
+	r.single = true
+	return r
 }
 
 // movesCredentials reports whether a variable is one of envSecrets.

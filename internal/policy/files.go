@@ -118,7 +118,7 @@ func (r PathRule) Agent() string {
 // lie in a workspace.
 func (r PathRule) IsPart() bool { return r.part }
 
-// IsSingle reports whether the rule hides one file because a variable names it:
+// IsSingle reports whether the rule hides one file because a variable or a setting names it:
 // like what settings hide, it may lie in a writable folder, and is hidden there
 // as far as it exists.
 func (r PathRule) IsSingle() bool { return r.single }

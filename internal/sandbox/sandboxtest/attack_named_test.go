@@ -86,3 +86,49 @@ func TestF4_FilesThatVariablesNameKept(t *testing.T) {
 		}
 	})
 }
+
+// Files of credentials that the settings of git and ssh name are hidden, and
+// their neighbours are not; what is no file, or the system's, stays as it is.
+func TestF4_FilesThatSettingsName(t *testing.T) {
+	EachGuarded(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		Write(t, b.Home+"/.ssh/config", "Host *\n  IdentityFile ~/keys/box.pem\n  identityfile=\"%d/keys/two words\"\n  IdentityFile ~/keys/half.pub\n"+
+			"  IdentityFile ~/keys/%r\n  IdentityFile "+b.Home+"/folder\n  IdentityFile /usr/bin/env\nInclude more/*.conf\n")
+		Write(t, b.Home+"/.ssh/more/a.conf", "IdentityFile "+b.Home+"/linked\n")
+		Write(t, b.Home+"/.gitconfig", "[credential]\n\thelper = store --file ~/private/git\n[http]\n\tsslKey = "+b.Workspace+"/tls/key\n\tcookieFile = "+b.Workspace+"/cookies\n[include]\n\tpath = ~/more\n")
+		Write(t, b.Home+"/more", "[user]\n\tsigningKey = ~/sign/id.pub\n")
+		secrets := []string{b.Home + "/private/git", b.Workspace + "/tls/key", b.Home + "/sign/id",
+			b.Home + "/keys/box.pem", b.Home + "/keys/two words", b.Home + "/keys/half", b.Home + "/real/key"}
+		symlink(t, "real/key", b.Home+"/linked")
+		for _, path := range secrets {
+			Write(t, path, "SECRET")
+			Write(t, path+"-twin", "TWIN")
+		}
+		free := []string{b.Home + "/keys/half.pub", b.Home + "/sign/id.pub", b.Home + "/folder/x", b.Home + "/out"}
+		for _, path := range free {
+			Write(t, path, "TWIN")
+		}
+		symlink(t, b.Home+"/out", b.Workspace+"/cookies") // a command could have made it
+		p := probeIn(t, b)
+		for _, path := range secrets {
+			p.want("EACCES", "read", path)
+			p.want(denied, "write", path)
+			p.want(denied, "rename", path, path+"-moved")
+			p.want(denied, "link", path, path+"-link")
+			p.want("ok", "read", path+"-twin")
+		}
+		for _, path := range free {
+			p.want("ok", "read", path)
+		}
+		p.end()
+		b.Run(t, "/usr/bin/env").OK(t)
+		for _, path := range secrets {
+			if r := b.Bawn(t, "check", "read", path); r.Code == 0 || !strings.Contains(r.Stdout, "settings names are hidden") {
+				t.Errorf("check read %s: %d %s", path, r.Code, r.Stdout)
+			}
+		}
+		if r := b.Bawn(t, "check", "read", free[0]); r.Code != 0 {
+			t.Errorf("check read %s: %d %s", free[0], r.Code, r.Stdout)
+		}
+	})
+}

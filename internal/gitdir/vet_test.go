@@ -73,7 +73,7 @@ func TestVetConfigValues(t *testing.T) {
 		"": true, "# x\n": true, "[core]": true, "[x]\n": true, "[core]\nbare\n": true, "[core]\nbare = nonsense\n": false,
 		"[core]\nrepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n": true,
 		"[CORE]\n\tFileMode = TRUE\n": true, "[core]\nfsmonitor = false\n": true, "[core]\nfsmonitor = true\n": false, "[core]\nfsmonitor\n": false, "[core]\nfsmonitor = \"\"\n": false,
-		"[core]\nfsmonitor = fal\\\nse\n": true, "[core]\nfsmonitor = fal\\\nsex\n": false,
+		"[core]\nfsmonitor = fal\\\nse\n": true, "[Core]fsmonitor=0#000000": true, "[core]\nfsmonitor = 00\n": false, "[core]\nfsmonitor = fal\\\nsex\n": false,
 		"[core]\nworktree = ../../../s\n": true, "[core]\nworktree = /home/u\n": false,
 		"[user]\nname = x y\nemail = x@y\n": true, "[user]\nname\n": false, "[user \"x\"]\nname = x\n": false, "[user \"\"]\nname = x\n": false,
 		"[remote \"o\"]\nurl = https://h/p\nfetch = +refs/heads/*:refs/remotes/o/*\n": true,
@@ -163,7 +163,7 @@ func vetLikeGit(t fataler, dir string, data []byte) {
 			continue
 		}
 		name, value, ok := strings.Cut(item, "\n")
-		if !passes(name, value, ok) || slices.Contains(sure, name) && value != "false" {
+		if !passes(name, value, ok) || slices.Contains(sure, name) && !slices.Contains([]string{"false", "no", "off", "0"}, value) {
 			t.Fatalf("%q passes, but git reads %q = %q", data, name, value)
 		}
 	}

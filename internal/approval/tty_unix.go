@@ -51,6 +51,9 @@ var (
 func OpenTTY() (*TTY, error) {
 	// A description of its own: its mode is not that of anybody's stdin.
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == unix.ENXIO { // the kernel's word for a process without one
+		return nil, ErrNoTerminal
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoTerminal, err)
 	}

@@ -49,7 +49,7 @@ func TestA75_SettingsRedirectedIntoTheProject(t *testing.T) {
 		t.Error("a file of the workspace widened")
 	}
 	w.environ = []string{"XDG_CONFIG_HOME=" + w.dir + "/.bawn"}
-	w.refused("your settings lie in the workspace")
+	w.refused("your settings lie in the workspace", "(-C DIR)", "XDG_CONFIG_HOME")
 	w.environ = []string{"XDG_CONFIG_HOME=.bawn"} // relative: does not count
 	if c := w.load(); len(c.Exceptions().Exclude) != 0 {
 		t.Error("a relative XDG_CONFIG_HOME was followed")

@@ -23,6 +23,9 @@ type Repo struct {
 	// Writable: git directories outside the folder that ordinary git work in
 	// it must write. Everything in ReadOnly holds inside them too.
 	Writable []string
+	// Above: the folder that the working tree begins in, where that is above
+	// the folder. Nothing in it is granted.
+	Above string
 	// Pins: directories whose rename or removal would free a protected name.
 	Pins []string
 	// ReadOnly: files and folders that must not change. Config files among
@@ -102,6 +105,7 @@ type finder struct {
 	folder string
 	area   []string // what the command may write: the folder, then Writable
 	quiet  bool     // above the folder: nothing is granted, so nothing is refused
+	above  string   // Repo.Above
 
 	hooks   []variable // core.hooksPath of the user's own settings
 	lenient bool       // config that cannot be read outside the area is none
@@ -130,6 +134,9 @@ func (f *finder) run() error {
 	for dir := f.folder; dir != "/" && filepath.Dir(dir) != dir; {
 		dir = filepath.Dir(dir)
 		if found, err = f.dotGit(dir, false); err != nil || found {
+			if found {
+				f.above = dir
+			}
 			return err
 		}
 		if found, err = f.bare(dir); err != nil || found {
@@ -222,7 +229,7 @@ func (f *finder) pinAbove(root, path string) {
 
 // finish drops what another entry covers.
 func (f *finder) finish() Repo {
-	r := Repo{Writable: f.area[1:], Secrets: f.secrets.sorted(), Warnings: f.warnings}
+	r := Repo{Writable: f.area[1:], Secrets: f.secrets.sorted(), Above: f.above, Warnings: f.warnings}
 	if len(r.Writable) == 0 {
 		r.Writable = nil
 	}

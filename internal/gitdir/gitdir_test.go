@@ -326,6 +326,11 @@ func TestOtherFolders(t *testing.T) {
 	want(t, "ReadOnly", r.ReadOnly, c+"/hooks")
 
 	// Below a checkout: only what git takes from inside the folder.
+	for dir, above := range map[string]string{m: "", base: "", c: "", c + "/refs": "", base + "/wt": "", m + "/sub": m, m + "/sub/dir": m} {
+		if got := discover(t, dir).Above; got != above {
+			t.Errorf("above %s: %q, want %q", dir, got, above)
+		}
+	}
 	r = discover(t, m+"/sub")
 	want(t, "ReadOnly", r.ReadOnly)
 	want(t, "Writable", r.Writable)

@@ -31,6 +31,9 @@ type Config struct {
 	Caches    []PathRule // existing or not
 	Protected []PathRule // existing control files inside writable folders
 	GitDirs   []string   // git directories outside the workspace that git must write
+	// Repository is the folder above the workspace in which its repository
+	// begins, "" for none. It grants nothing: denials name it.
+	Repository string
 
 	// About, if Few is set, are the only paths that the policy answers about;
 	// rules that decide about none of them may be left out above.
@@ -168,6 +171,9 @@ func New(c Config) (Policy, error) {
 		gitDirs = append(gitDirs, d)
 	}
 	c.GitDirs = gitDirs
+	if c.Mode != ReadOnlyMode && c.Profile == NoProfile && c.Repository != "" && checkFolder("workspace", c.Repository, c) == nil {
+		p.repository = c.Repository
+	}
 	if p.files = (Table{rules: c.rules(), loose: c.Few, about: slices.Clone(c.About)}); !c.Few {
 		p.files = newTable(p.files.rules)
 	}

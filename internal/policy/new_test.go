@@ -214,3 +214,35 @@ func TestPolicyIsImmutable(t *testing.T) {
 		t.Error("a policy changed with what it was made from")
 	}
 }
+
+// C5: of the repository that begins above the workspace a denied write names the
+// flag that takes it in, where that flag would not be refused; it grants nothing.
+func TestC5_RepositoryAboveTheWorkspace(t *testing.T) {
+	for _, c := range []struct {
+		repository, path string
+		mode             Mode
+		id               string
+		named            bool
+	}{
+		{"/home/u/repo", "/home/u/repo/.git/index.lock", NoMode, "home", true},
+		{"/home/u/repo", "/home/u/repo/x", WorkspaceWrite, "home", true},
+		{"/srv/repo", "/srv/repo/x", NoMode, "root", true},
+		{"/home/u/repo", "/home/u/repository/x", NoMode, "home", false},
+		{"/home/u/repo", "/home/u/repo/x", ReadOnlyMode, "home", false},
+		{"/home/u", "/home/u/x", NoMode, "home", false},
+		{"/", "/x", NoMode, "root", false},
+		{"", "/home/u/repo/x", NoMode, "home", false},
+	} {
+		p, err := New(Config{Tier: Guarded, Mode: c.mode, Workspace: "/home/u/repo/sub", Homes: []string{"/home/u"}, Repository: c.repository})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := p.Decide(Write{c.path})
+		if d.Verdict != Deny || d.Rule.ID != c.id || strings.Contains(d.Rule.Lift, `--workspace "`+c.repository+`"`) != c.named {
+			t.Errorf("%+v: %+v", c, d)
+		}
+		if d := p.Decide(Read{c.path}); d.Verdict != Allow {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}

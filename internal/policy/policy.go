@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -48,6 +49,8 @@ type Policy struct {
 	named     []string // Config.Named
 	macOS     MacOS
 	warnings  []string
+
+	repository string // Config.Repository, where it could be the workspace
 }
 
 func (p Policy) Tier() Tier        { return p.tier }
@@ -95,6 +98,11 @@ func (p Policy) Decide(a Action) Decision {
 		return p.network.Decide(c)
 	}
 	d := p.files.Decide(a)
+	if w, ok := a.(Write); ok && d.Verdict == Deny && (d.Rule.ID == "home" || d.Rule.ID == "root") && p.repository != "" && Inside(w.Path, p.repository) {
+		d.Rule.Text = "it belongs to the workspace's repository, but the workspace is a folder further down in that"
+		d.Rule.Lift = fmt.Sprintf("--workspace %q makes all of the repository writable", p.repository)
+		return d
+	}
 	if w, ok := a.(Write); ok && d.Verdict == Allow && p.writes.On {
 		if r := p.files.Lookup(w.Path); r.limited() {
 			rel := strings.TrimPrefix(strings.TrimPrefix(w.Path, r.Path), "/")

@@ -320,6 +320,9 @@ func (in *inspector) protect(c *policy.Config, reads bool) error {
 			}
 		}
 		in.host.Warnings = append(in.host.Warnings, repo.Warnings...)
+		if d == c.Workspace {
+			c.Repository = repo.Above
+		}
 		for _, w := range repo.Writable {
 			in.kind(w)
 			c.GitDirs = append(c.GitDirs, w)

@@ -19,8 +19,14 @@ import (
 // told again. asks: a person may have allowed hosts meanwhile.
 func Hinted(text []byte, p policy.Policy, asks bool, known []Denial) []Denial {
 	var out []Denial
-	for _, h := range hint.Find(text, hint.Context{Policy: p, Asks: asks, Real: func(path string) (string, error) { return theirPlace(p, path) }, Outside: possibleOutside}) {
-		if slices.ContainsFunc(known, func(d Denial) bool { return d.Path == h.Path && d.Host == h.Host }) {
+	c := hint.Context{
+		Policy: p, Asks: asks, Real: func(path string) (string, error) { return theirPlace(p, path) },
+		Outside: possibleOutside, Listens: listensOnLoopback,
+	}
+	for _, h := range hint.Find(text, c) {
+		if slices.ContainsFunc(known, func(d Denial) bool {
+			return d.Path == h.Path && d.Host == h.Host && (h.Port == 0 || d.Port == h.Port)
+		}) {
 			continue
 		}
 		out = append(out, Denial{Path: h.Path, Read: h.Path != "" && !h.Write, Host: h.Host, Port: h.Port, Rule: h.Rule, Count: 1, FromText: true})

@@ -271,6 +271,9 @@ func (a *app) start(line string) {
 		a.complain(errors.New("a command follows the exclamation mark; it has no network"))
 		return
 	}
+	if told := ownShell(text); told != "" {
+		a.notice(told)
+	}
 	c := session.Start{Text: text, NoEgress: alone, Kind: session.Foreground}
 	if before, ok := strings.CutSuffix(text, "&"); ok && !strings.HasSuffix(before, "&") && strings.TrimSpace(before) != "" {
 		// What a shell leaves behind would end with it: a task of the session does not.

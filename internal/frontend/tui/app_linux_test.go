@@ -149,6 +149,7 @@ func TestAppRunsCommands(t *testing.T) {
 	})
 	typed(t, term, "!exit 3\r")
 	waitUntil(t, term, "its exit code", func(s string) bool { return strings.Contains(last(s), "exit 3 in") })
+	waitFor(t, term, "> !exit 3\nbawn: each line has a shell of its own; Ctrl+D or /quit ends the session\n")
 	s.mu.Lock()
 	if n := len(s.started); n != 2 || s.started[0].NoEgress || !s.started[1].NoEgress || s.started[1].Text != "exit 3" {
 		t.Errorf("started %+v", s.started)

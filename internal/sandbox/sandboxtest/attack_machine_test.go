@@ -51,6 +51,32 @@ func TestF4_F5_OddHomes(t *testing.T) {
 	})
 }
 
+// F4, F5: a home that its owner may not write, or a folder in it, is shown like
+// any other: what is in it can be read, nothing new is made there.
+func TestF4_F5_HomeOfReadOnlyMode(t *testing.T) {
+	t.Parallel()
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		home := b.Home + "/read-only"
+		Write(t, home+"/plain", "TWIN")
+		Write(t, home+"/.local/share/plain", "TWIN")
+		Write(t, home+"/.ssh/id", "SECRET")
+		for _, d := range []string{home + "/.local/share", home + "/.local", home} {
+			if err := os.Chmod(d, 0o555); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(d, 0o755) })
+		}
+		b.Env = []string{"HOME=" + home, "XDG_STATE_HOME=" + b.Home + "/state"}
+		if r := b.Sh(t, "cat ~/plain ~/.local/share/plain && echo x >in").OK(t); r.Stdout != "TWINTWIN" || !exists(b.Workspace+"/in") {
+			t.Errorf("%+v", r)
+		}
+		if r := b.Sh(t, "cat ~/.ssh/id; chmod 755 ~ ~/.local; echo x >~/new; echo x >~/.local/new"); strings.Contains(r.Stdout, "SECRET") || exists(home+"/new") || exists(home+"/.local/new") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // With few open files allowed the name guard answers fewer calls at a time, and
 // none of them fails for that.
 func TestManyWritersFewOpenFiles(t *testing.T) {

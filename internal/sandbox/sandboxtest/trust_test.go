@@ -47,7 +47,7 @@ func TestA76_TrustIsForOneContent(t *testing.T) {
 		}
 		// Nobody can be asked here: the answer is no, and the way is told.
 		r = b.Bawn(t, "trust")
-		if r.Code != 1 || !strings.Contains(r.Stdout, "allowed_paths adds") || !strings.Contains(r.Stderr, "--hash ") || wrote() {
+		if r.Code != 1 || !strings.Contains(r.Stdout, "allowed_paths adds") || !strings.Contains(r.Stderr, "(there is no terminal to ask on); bawn trust --hash ") || wrote() {
 			t.Errorf("exit %d, %q, %q", r.Code, r.Stdout, r.Stderr)
 		}
 		if r := b.Bawn(t, "trust", "--hash", strings.Repeat("0", 64)); r.Code != 125 || wrote() {

@@ -2,7 +2,11 @@
 
 package sandboxtest
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+)
 
 // repoCopy copies a repository with two commits into the current folder.
 const repoCopy = `cp -R "$REPO/." .
@@ -115,5 +119,35 @@ func TestGitWorktree(t *testing.T) {
 			setup: `mkdir $ROOT/m; cd $ROOT/m; ` + repoCopy + `git config extensions.worktreeConfig true; git worktree add -q -b wt ../wt; cd ../wt; git config --worktree a.b c`, dir: "wt",
 			run: `git config a.b; git commit -q --allow-empty -m x; git log --format=%s`, want: "c\n", after: left,
 		},
+	})
+}
+
+// C5: in a subfolder of a repository git cannot write; the denial names the flag
+// by which it can, and that does. A repository that begins in the home is no
+// workspace, and is not named.
+func TestC5_SubfolderOfARepository(t *testing.T) {
+	EachLauncher(t, func(t *testing.T, l string) {
+		b := New(t, l)
+		b.Env = gitEnv
+		Host(t, b, `git init -q; mkdir -p sub; git -C ~ init -q; mkdir -p ~/plain`).OK(t)
+		top, plain := b.Workspace, b.Home+"/plain"
+		for _, d := range []string{top + "/sub", plain} {
+			if err := os.WriteFile(d+"/f", []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Workspace = top + "/sub"
+		r := b.Run(t, "git", "add", "f")
+		if flag := `--workspace "` + top + `" makes all of the repository writable`; r.Code != 128 || !strings.Contains(r.Stderr, "/.git/index.lock") || strings.Count(r.Stderr, flag) != 1 {
+			t.Errorf("%+v", r)
+		}
+		b.Flags = []string{"--workspace", top}
+		if r := b.Sh(t, "git add f && git diff --cached --name-only && pwd").OK(t); r.Stdout != "sub/f\n"+top+"/sub\n" {
+			t.Errorf("%+v", r)
+		}
+		b.Workspace, b.Flags = plain, nil
+		if r := b.Sh(t, "echo x >../x"); r.Code == 0 || strings.Contains(r.Stderr, "--workspace") || !strings.Contains(r.Stderr, "--add-dir") {
+			t.Errorf("%+v", r)
+		}
 	})
 }

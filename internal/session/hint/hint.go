@@ -2,8 +2,8 @@
 //
 // The guard tells of writes and the egress of connections, each exactly. What
 // neither sees is a read of a hidden place, a write where the name guard is
-// off, and a name that was asked for without a way to the network. Of those
-// only the program's own error text tells, and a text proves nothing: it is
+// off, a name that was asked for without a way to the network, and a service of
+// the host that was looked for on the sandbox's own loopback. Of those only the program's own error text tells, and a text proves nothing: it is
 // reported if the policy denies that very path or host, and if the user could
 // do outside what failed. What a program calls by a relative name is left
 // out: nobody knows in which folder it stood.
@@ -13,6 +13,7 @@
 package hint
 
 import (
+	"strconv"
 	"strings"
 
 	"bawn/internal/policy"
@@ -38,6 +39,9 @@ type Context struct {
 	Real func(path string) (string, error)
 	// Outside reports whether the user could read a path, or make or change it.
 	Outside func(path string, write bool) bool
+	// Listens reports whether somebody listens on a port of the host's
+	// loopback; nil where that is not known.
+	Listens func(port uint16) bool
 }
 
 // Denial is something that failed because the policy denies it.
@@ -59,7 +63,7 @@ func Find(text []byte, c Context) []Denial {
 	seen := map[string]bool{}
 	for _, one := range candidates(text) {
 		d, ok := c.judge(one)
-		if key := d.Path + "\x00" + d.Host; ok && !seen[key] {
+		if key := d.Path + "\x00" + d.Host + ":" + strconv.Itoa(int(d.Port)); ok && !seen[key] {
 			seen[key] = true
 			if out = append(out, d); len(out) == maxFound {
 				break
@@ -71,8 +75,11 @@ func Find(text []byte, c Context) []Denial {
 
 // judge reports whether the policy denies what failed.
 func (c Context) judge(one candidate) (Denial, bool) {
-	if one.host != "" {
+	switch {
+	case one.host != "":
 		return c.judgeHost(one.host)
+	case one.port != 0:
+		return c.judgePort(one.port)
 	}
 	if !policy.IsClean(one.path) {
 		return Denial{}, false

@@ -14,6 +14,7 @@ func testContext(t testing.TB) Context {
 	homes := []string{"/home/u"}
 	p, err := policy.New(policy.Config{
 		Tier: policy.Guarded, Workspace: "/ws", Homes: homes, Guard: true, Hidden: policy.Credentials(homes, func(string) string { return "" }),
+		Network: policy.NetworkConfig{LocalPorts: []uint16{9000}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -22,11 +23,14 @@ func testContext(t testing.TB) Context {
 		Policy:  p,
 		Real:    func(path string) (string, error) { return path, nil },
 		Outside: func(string, bool) bool { return true },
+		Listens: func(port uint16) bool { return port == 5432 || port == 9000 },
 	}
 }
 
 func (d Denial) say() string {
 	switch {
+	case d.Port != 0:
+		return fmt.Sprintf("connect %s:%d", d.Host, d.Port)
 	case d.Host != "":
 		return "resolve " + d.Host
 	case d.Write:
@@ -89,10 +93,10 @@ func TestRealPrograms(t *testing.T) {
 // The same texts about what the policy allows tell of nothing, nor do those
 // about what the user could not do outside either.
 func TestNoFalseClaims(t *testing.T) {
-	allowed := strings.NewReplacer("/home/u", "/ws/u", "/srv/", "/ws/srv/", "/etc/", "/ws/etc/", "evil.test", "github.com")
+	allowed := strings.NewReplacer("/home/u", "/ws/u", "/srv/", "/ws/srv/", "/etc/", "/ws/etc/", "evil.test", "github.com", "5432", "9000")
 	c := testContext(t)
 	poor := c
-	poor.Outside = func(string, bool) bool { return false }
+	poor.Outside, poor.Listens = func(string, bool) bool { return false }, nil
 	asked := c
 	asked.Asks = true
 	open := c
@@ -145,6 +149,17 @@ func TestTexts(t *testing.T) {
 		{"getaddrinfo ENOTFOUND evil.test", "resolve evil.test"},
 		{"getaddrinfo ENOTFOUND github.com", "none"},
 		{"getaddrinfo ENOTFOUND ", "none"},
+		{"Could not connect to Redis at 127.0.0.1:5432: Connection refused", "connect localhost:5432"},
+		{"connect to [::1]:5432 and 127.0.0.1:5432: connection refused", "connect localhost:5432"},
+		{"HTTPConnectionPool(host='localhost', port=5432): [Errno 111] Connection refused", "connect localhost:5432"},
+		{"dial tcp 127.0.0.1:5433: connect: connection refused", "none"},  // nobody listens there
+		{"dial tcp 127.0.0.1:54321: connect: connection refused", "none"}, // nor there
+		{"dial tcp 203.0.113.1:5432: connect: connection refused", "none"},
+		{"Serving on localhost:5432", "none"},
+		{"localhost5432: connection refused", "none"},
+		{"localhost 5432.1.2.3: connection refused", "none"},
+		{"localhost:99999999999: connection refused", "none"},
+		{"localhost: connection refused", "none"},
 	} {
 		if got := say(Find([]byte(tt.text), c)); got != tt.want {
 			t.Errorf("%.200q: %s, want %s", tt.text, got, tt.want)
@@ -201,7 +216,9 @@ func FuzzFind(f *testing.F) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want = c.Policy.Network().DecideName(host)
+				if want = c.Policy.Network().DecideName(host); d.Port != 0 {
+					want = c.Policy.Network().Decide(policy.Connect{Host: host, Port: d.Port})
+				}
 			} else if want = c.Policy.Decide(policy.Write{Path: d.Path}); !d.Write {
 				want = c.Policy.Decide(policy.Read{Path: d.Path})
 			}

@@ -7,7 +7,8 @@ import (
 
 // candidate is what an error text says: what failed, and on what.
 type candidate struct {
-	path, host string // one of them
+	path, host string // one of them,
+	port       uint16 // or a port of the loopback
 	failed     failure
 	write      bool // the words are about writing
 }
@@ -44,6 +45,9 @@ func candidates(text []byte) []candidate {
 		low := lower(line)
 		if host := unknownHost(line, low); host != "" {
 			out = append(out, candidate{host: host})
+		}
+		if port := refusedPort(low); port != 0 {
+			out = append(out, candidate{port: port})
 		}
 		at, size, failed := phrase(low)
 		if failed == none {

@@ -10,10 +10,13 @@ import (
 )
 
 // skeleton starts an empty copy of a folder. Inside another skeleton it is a
-// folder of the same tmpfs; else a tmpfs of its own.
+// folder of the same tmpfs; else a tmpfs of its own. The owner may make entries
+// whatever the host's mode says: the stage has no capability to override modes,
+// and the skeleton is read-only once it is filled.
 func (b *builder) skeleton(m sandbox.Mount) error {
+	mode := m.Mode | unix.S_IWUSR | unix.S_IXUSR
 	if up, ok := b.own[policy.Parent(m.Target)]; ok {
-		if err := mkdirat(up, base(m.Target), m.Mode); err != nil {
+		if err := mkdirat(up, base(m.Target), mode); err != nil {
 			return err
 		}
 		fd, err := openPath(up, base(m.Target))
@@ -23,7 +26,7 @@ func (b *builder) skeleton(m sandbox.Mount) error {
 		b.own[m.Target] = fd
 		return nil
 	}
-	fs, err := b.frame.folder(m.Mode)
+	fs, err := b.frame.folder(mode)
 	if err != nil {
 		return err
 	}

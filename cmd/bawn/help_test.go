@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,22 @@ func TestUnknownWord(t *testing.T) {
 	} {
 		if got := unknown("action", word, wordsOf("check")).Error(); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// F11, A75: what a session keeps has no place in the current folder, nor in a home
+// that would have to be made.
+func TestStateIn(t *testing.T) {
+	here := t.TempDir()
+	for _, c := range []struct{ home, state, want string }{
+		{"", "", ""}, {"relative", "relative", ""}, {here + "/none", "", ""},
+		{here, "", here + "/.local/state/bawn/sessions"}, {here + "/none", here, here + "/bawn/sessions"}, {"", here, here + "/bawn/sessions"},
+	} {
+		t.Setenv("HOME", c.home)
+		t.Setenv("XDG_STATE_HOME", c.state)
+		if got := stateIn("sessions"); got != filepath.FromSlash(c.want) {
+			t.Errorf("HOME=%q XDG_STATE_HOME=%q: %q, want %q", c.home, c.state, got, c.want)
 		}
 	}
 }

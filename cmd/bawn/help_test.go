@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The flags of a session have a page of the help, by its name and by --help.
@@ -19,6 +21,27 @@ func TestHelpOfTheSession(t *testing.T) {
 	}
 	if _, all := output(t, helpCommand); !strings.Contains(all, "'bawn help session'") {
 		t.Error("the overview does not name it")
+	}
+}
+
+// Every page of the help has one form: texts of flags in lower case and without a
+// full stop, lines that fit, and the exit codes.
+func TestHelpStyle(t *testing.T) {
+	for _, name := range wordsOf("help") {
+		_, out := output(t, helpCommand, name)
+		if !strings.Contains(out, "\nExit codes: ") {
+			t.Errorf("%s: no exit codes", name)
+		}
+		for line := range strings.Lines(out) {
+			if utf8.RuneCountInString(line) > 86 {
+				t.Errorf("%s: the line is long: %q", name, line)
+			}
+		}
+		for _, f := range flagsOf(name) {
+			if first, _ := utf8.DecodeRuneInString(f.help); strings.HasSuffix(f.help, ".") || unicode.IsUpper(first) {
+				t.Errorf("%s %s: %q", name, f.name, f.help)
+			}
+		}
 	}
 }
 

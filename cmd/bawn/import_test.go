@@ -33,7 +33,6 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
-// The tool's own place is read, and the result written whole, for its owner.
 // Nothing is said of what widens where nothing does.
 func TestImportCounts(t *testing.T) {
 	for want, c := range map[string]struct {
@@ -48,6 +47,7 @@ func TestImportCounts(t *testing.T) {
 	}
 }
 
+// The tool's own place is read, and the result written whole, for its owner.
 func TestImport(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -52,9 +52,6 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if way == nil { // --no-egress is about one command
-		return nil, &policy.RefusedError{What: "--no-egress", Why: "it is about a single command", Lift: "in the session, ! before a command has this effect"}
-	}
 	log, err := openLog()
 	if err != nil {
 		return nil, err

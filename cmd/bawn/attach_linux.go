@@ -12,7 +12,7 @@ import (
 )
 
 // socketFolders are where sessions of this user have their sockets.
-func socketFolders() []string { return attach.Folders(os.Getenv, trustState()) }
+func socketFolders() []string { return attach.Folders(os.Getenv, madeState()) }
 
 // ownPolicy is the first flag by which the command has another policy than a
 // session's, "" if there is none. Airlock is what any session may give.

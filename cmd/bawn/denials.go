@@ -54,7 +54,7 @@ func tellLost(dirs []string) {
 	if len(dirs) == 0 {
 		return
 	}
-	store := told.Notices(trustState())
+	store := told.Notices(madeState())
 	var keys []string
 	for _, d := range dirs {
 		keys = append(keys, told.Key("lost", d))

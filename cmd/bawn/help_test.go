@@ -1,8 +1,11 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The flags of a session have a page of the help, by its name and by --help.
@@ -18,6 +21,27 @@ func TestHelpOfTheSession(t *testing.T) {
 	}
 	if _, all := output(t, helpCommand); !strings.Contains(all, "'bawn help session'") {
 		t.Error("the overview does not name it")
+	}
+}
+
+// Every page of the help has one form: texts of flags in lower case and without a
+// full stop, lines that fit, and the exit codes.
+func TestHelpStyle(t *testing.T) {
+	for _, name := range wordsOf("help") {
+		_, out := output(t, helpCommand, name)
+		if !strings.Contains(out, "\nExit codes: ") {
+			t.Errorf("%s: no exit codes", name)
+		}
+		for line := range strings.Lines(out) {
+			if utf8.RuneCountInString(line) > 86 {
+				t.Errorf("%s: the line is long: %q", name, line)
+			}
+		}
+		for _, f := range flagsOf(name) {
+			if first, _ := utf8.DecodeRuneInString(f.help); strings.HasSuffix(f.help, ".") || unicode.IsUpper(first) {
+				t.Errorf("%s %s: %q", name, f.name, f.help)
+			}
+		}
 	}
 }
 
@@ -50,6 +74,22 @@ func TestUnknownWord(t *testing.T) {
 	} {
 		if got := unknown("action", word, wordsOf("check")).Error(); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// F11, A75: what a session keeps has no place in the current folder, nor in a home
+// that would have to be made.
+func TestStateIn(t *testing.T) {
+	here := t.TempDir()
+	for _, c := range []struct{ home, state, want string }{
+		{"", "", ""}, {"relative", "relative", ""}, {here + "/none", "", ""},
+		{here, "", here + "/.local/state/bawn/sessions"}, {here + "/none", here, here + "/bawn/sessions"}, {"", here, here + "/bawn/sessions"},
+	} {
+		t.Setenv("HOME", c.home)
+		t.Setenv("XDG_STATE_HOME", c.state)
+		if got := stateIn("sessions"); got != filepath.FromSlash(c.want) {
+			t.Errorf("HOME=%q XDG_STATE_HOME=%q: %q, want %q", c.home, c.state, got, c.want)
 		}
 	}
 }

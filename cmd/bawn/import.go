@@ -94,12 +94,20 @@ func (f *importFlags) run(tool importer.Tool) error {
 	if err != nil {
 		return err
 	}
-	held := "these hold"
-	if !f.widening {
-		held = "these are comments"
-	}
-	warn("settings taken: %d; that allow more than the defaults: %d (%s); remarks at the end: %d", r.Active, r.Widens, held, r.Remarks)
+	warn("%s", imported(r, f.widening))
 	return nil
+}
+
+// imported counts what came of the settings.
+func imported(r importer.Result, widening bool) string {
+	wide := fmt.Sprint(r.Widens)
+	switch {
+	case r.Widens > 0 && widening:
+		wide += " (these hold)"
+	case r.Widens > 0:
+		wide += " (these are comments)"
+	}
+	return fmt.Sprintf("settings taken: %d; that allow more than the defaults: %s; remarks at the end: %d", r.Active, wide, r.Remarks)
 }
 
 // read returns the settings and where they were found.

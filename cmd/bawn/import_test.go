@@ -33,6 +33,20 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
+// Nothing is said of what widens where nothing does.
+func TestImportCounts(t *testing.T) {
+	for want, c := range map[string]struct {
+		widens int
+		held   bool
+	}{
+		"defaults: 0; remarks": {0, false}, "defaults: 2 (these are comments); remarks": {2, false}, "defaults: 2 (these hold); remarks": {2, true},
+	} {
+		if got := imported(importer.Result{Widens: c.widens}, c.held); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The tool's own place is read, and the result written whole, for its owner.
 func TestImport(t *testing.T) {
 	home := t.TempDir()

@@ -16,7 +16,7 @@ func (f *keepFlags) specs() []flagSpec {
 	return append(f.discardSpecs(),
 		flagSpec{name: "--list", help: "list the staged runs, the newest first", on: func() { f.list = true }},
 		flagSpec{name: "--diff", help: "show what would change, and keep nothing", on: func() { f.diff = true }},
-		flagSpec{name: "--force", arg: "PATH", help: "keep PATH, though the workspace's own was changed since\nthe run began; repeatable", set: func(v string) error {
+		flagSpec{name: "--force", arg: "PATH", help: "keep PATH, though the workspace's own was changed\nsince the run began; repeatable", set: func(v string) error {
 			if v == "" {
 				return errors.New("the path is empty")
 			}

@@ -38,6 +38,8 @@ func keepCommand(args []string) int {
 		return usageError("keep", errors.New("--diff keeps nothing, so there is nothing to force"))
 	case nested():
 		return fail(errKeepInside)
+	case trustState() == "":
+		return fail(errNoState)
 	}
 	if f.list {
 		return listStaged(f.asJSON)
@@ -69,6 +71,8 @@ func discardCommand(args []string) int {
 		return usageError("discard", err)
 	case nested():
 		return fail(errKeepInside)
+	case trustState() == "":
+		return fail(errNoState)
 	}
 	run, rest, err := f.open(words)
 	if err != nil {
@@ -110,9 +114,6 @@ func keepRecorder(run *staged.Run) (*recorder, error) {
 // open takes hold of the staged run that the first word names, or else of the
 // newest of the workspace, and returns the other words.
 func (f *keepFlags) open(words []string) (*staged.Run, []string, error) {
-	if trustState() == "" {
-		return nil, nil, errors.New("there is no folder of staged runs: set HOME or XDG_STATE_HOME")
-	}
 	store := stagedStore()
 	all, err := store.List()
 	if err != nil {

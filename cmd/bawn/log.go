@@ -122,6 +122,8 @@ func logCommand(args []string) int {
 		return usageError("log", err)
 	case nested():
 		return fail(errors.New("the log is read outside the sandbox: this command runs in one"))
+	case trustState() == "": // nor is it a folder "log" of the current one
+		return fail(errNoState)
 	}
 	do := "list"
 	if len(words) > 0 {

@@ -123,7 +123,7 @@ func (f *mcpFlags) serveMCP(typed bool) error {
 	mcp.Widen(os.Stdout)
 	return mcp.Serve(ctx, os.Stdin, os.Stdout, mcp.Options{
 		Workspace: s.workspace, Version: programVersion(), Program: program, Environ: hostEnv(&f.runFlags),
-		Folder: filepath.Join(trustState(), "sessions"), TestCommand: f.test, Search: s.config.Search(), Lift: liftServed,
+		Folder: stateIn("sessions"), TestCommand: f.test, Search: s.config.Search(), Lift: liftServed,
 		Elsewhere: elsewhere,
 		Open: func(present func() bool) (*session.Session, func() error, error) {
 			f.present, f.unattended = present, present == nil || f.noPrompt

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -92,10 +91,8 @@ func openLog() (*audit.Log, error) {
 	case v != "" && v != "on":
 		return nil, fmt.Errorf("%s is %q: it is on or off", logVariable, v)
 	}
-	if home := os.Getenv("HOME"); os.Getenv("XDG_STATE_HOME") == "" && filepath.IsAbs(home) {
-		if _, err := os.Stat(home); err != nil { // a home is not made: /nonexistent must not exist
-			return nil, unrecorded(err)
-		}
+	if err := stateHome(); err != nil {
+		return nil, unrecorded(err)
 	}
 	log, err := audit.Open(trustState())
 	if err != nil {
@@ -131,7 +128,7 @@ var runs atomic.Int64 // of this process
 func unrecorded(err error) error {
 	return &policy.RefusedError{
 		What: "the run", Why: "it cannot be recorded: " + err.Error(),
-		Lift: "make room there, let XDG_STATE_HOME name a folder of yours that can be written, or set " + logVariable + "=off to run without a record",
+		Lift: "mend that, let XDG_STATE_HOME name a folder of yours that can be written, or set " + logVariable + "=off to run without a record",
 	}
 }
 

@@ -26,7 +26,12 @@ const (
 	maxRecord  = 64 << 10
 )
 
-func shimDir() string { return filepath.Join(trustState(), shimFolder) }
+func shimDir() string {
+	if trustState() == "" {
+		return ""
+	}
+	return filepath.Join(trustState(), shimFolder)
+}
 
 // record is what the variables are now, each ended by a NUL.
 func record() []byte {

@@ -52,9 +52,6 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if way == nil { // --no-egress is about one command
-		return nil, &policy.RefusedError{What: "--no-egress", Why: "it is about a single command", Lift: "in the session, ! before a command has this effect"}
-	}
 	log, err := openLog()
 	if err != nil {
 		return nil, err
@@ -62,7 +59,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 	exists, trusted := s.config.Project()
 	mode, _ := policy.ParsePermissionMode(s.config.Permissions().Mode)
 	tier, _ := s.config.Tier(f.headless)
-	past := told.Suggestions(trustState())
+	past := told.Suggestions(madeState())
 	agent, err := f.agentOf(s, guard)
 	if err != nil {
 		return nil, err
@@ -108,7 +105,7 @@ func (f *runFlags) newSession(notice func(string)) (*session.Session, error) {
 		SaveTier:   func(t policy.Tier) (string, error) { return s.saveTier(t) },
 		FreshClone: !(exists && trusted) && session.FreshClone(past, s.workspace, time.Now()),
 		Suggested:  func() error { return past.Note(told.Key(s.workspace)) },
-		Folder:     filepath.Join(trustState(), "sessions"),
+		Folder:     stateIn("sessions"),
 		Recorder:   func() session.Recorder { return taskRecorder{recorderIn(log, notice)} },
 		Notice:     notice,
 	}

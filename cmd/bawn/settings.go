@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,6 +58,37 @@ func (f *runFlags) options() (config.Options, error) {
 func trustStore() trust.Store { return trust.Open(trustState()) }
 
 func trustState() string { return trust.StateDir(os.Getenv, os.Getenv("HOME")) }
+
+// madeState is the state folder for what is kept in it; "" where it has no place,
+// or its home would have to be made.
+func madeState() string {
+	if stateHome() != nil {
+		return ""
+	}
+	return trustState()
+}
+
+// stateIn is a folder in it; "" where it has no place, which is not the current
+// folder.
+func stateIn(name string) string {
+	if madeState() == "" {
+		return ""
+	}
+	return filepath.Join(madeState(), name)
+}
+
+// stateHome says why the state has no home. One that does not exist is not made:
+// /nonexistent must not exist.
+func stateHome() error {
+	home := os.Getenv("HOME")
+	if filepath.IsAbs(os.Getenv("XDG_STATE_HOME")) || !filepath.IsAbs(home) {
+		return nil
+	}
+	_, err := os.Stat(home)
+	return err
+}
+
+var errNoState = errors.New("no folder of bawn's state is known: neither XDG_STATE_HOME nor HOME names a folder by an absolute path; set one of them")
 
 // tier is the one that holds, before anything is inspected.
 func (s *settings) tier() policy.Tier {
@@ -125,7 +157,7 @@ func sayLines(lines []string) {
 // the next run or session either, while they stay as they are.
 func (s *settings) notices(say func(line string), more []string) {
 	lines, keys := s.settled()
-	store := told.Notices(trustState())
+	store := told.Notices(madeState())
 	seen, _ := store.Seen(keys...)
 	var fresh []string
 	for i, line := range lines {

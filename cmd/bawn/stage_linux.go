@@ -41,7 +41,7 @@ func (f *runFlags) checkStage(s *settings) error {
 		return refuse("the weaker mode has no mounts, which it takes", "leave out --stage or --allow-weaker")
 	case s.config.Launcher() == string(linux.Bwrap):
 		return refuse("bubblewrap makes no overlay that keeps what is written apart", "leave out --stage, or --launcher bwrap")
-	case trustState() == "":
+	case madeState() == "":
 		return refuse("there is no folder to keep it in", "set HOME or XDG_STATE_HOME")
 	}
 	return nil

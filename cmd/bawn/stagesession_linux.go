@@ -33,8 +33,8 @@ func (f *runFlags) stageSession(log *audit.Log) func(policy.Policy, sandbox.Host
 		}
 		roots := sandbox.StagedRoots(p, host)
 		switch {
-		case trustState() == "":
-			return nil, refuse("there is no folder to keep it in: HOME and XDG_STATE_HOME are not set")
+		case madeState() == "":
+			return nil, refuse("there is no folder to keep it in: neither HOME nor XDG_STATE_HOME names one")
 		case len(roots) == 0:
 			return nil, refuse("commands may write no folder")
 		}

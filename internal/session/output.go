@@ -23,6 +23,9 @@ type Output struct {
 
 // NewOutput makes one in a folder of bawn's own state.
 func NewOutput(folder string) (*Output, error) {
+	if folder == "" {
+		return nil, errors.New("the command's output has no place: let XDG_STATE_HOME name a folder of yours that can be written")
+	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("keep the command's output: %w", err)
 	}

@@ -45,6 +45,10 @@ func TestStopTwice(t *testing.T) {
 // leaves no name behind.
 func TestOutputIsBounded(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
+	if o, err := NewOutput(""); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+		t.Errorf("without a folder: %v, %v", o, err)
+	}
 	o, err := NewOutput(dir)
 	if err != nil {
 		t.Fatal(err)

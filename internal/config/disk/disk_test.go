@@ -55,6 +55,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// An error names the file as a person would.
+func TestErrorsNameTheFile(t *testing.T) {
+	d, err := Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, _, err := d.Read("no-such-file", 1); err == nil || !strings.HasPrefix(err.Error(), "read /no-such-file: ") {
+		t.Error(err)
+	}
+}
+
 func TestFolders(t *testing.T) {
 	d, path := open(t)
 	must(t, os.Mkdir(path+"/dir", 0o755))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -56,7 +57,7 @@ func Make(path string) (*Dir, error) {
 // MakeSub makes a folder inside d with the usual permissions and opens it.
 func (d *Dir) MakeSub(name string) (*Dir, error) {
 	if err := unix.Mkdirat(d.fd(), name, 0o755); err != nil && err != unix.EEXIST {
-		return nil, &os.PathError{Op: "mkdir", Path: d.f.Name() + "/" + name, Err: err}
+		return nil, &os.PathError{Op: "mkdir", Path: filepath.Join(d.f.Name(), name), Err: err}
 	}
 	return d.Sub(name)
 }
@@ -102,7 +103,7 @@ func (r reader) Read(b []byte) (int, error) {
 // Read returns the content of a regular file in d, of at most limit bytes. It
 // follows no link and waits for no FIFO or device that was put there.
 func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
-	shown := d.f.Name() + "/" + name
+	shown := filepath.Join(d.f.Name(), name)
 	fail := func(err error) ([]byte, Info, error) {
 		return nil, Info{}, &os.PathError{Op: "read", Path: shown, Err: err}
 	}
@@ -139,7 +140,7 @@ func (d *Dir) Read(name string, limit int) ([]byte, Info, error) {
 // OpenFile opens a regular file in d, with the flags and permissions of
 // os.OpenFile. It follows no link and waits for no FIFO.
 func (d *Dir) OpenFile(name string, flags int, perm uint32) (*os.File, error) {
-	shown := d.f.Name() + "/" + name
+	shown := filepath.Join(d.f.Name(), name)
 	fd, err := openat(d.fd(), name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, perm)
 	if err == nil {
 		var st unix.Stat_t
@@ -178,7 +179,7 @@ func (d *Dir) Names() ([]string, error) {
 // Remove takes a file out of d.
 func (d *Dir) Remove(name string) error {
 	if err := unix.Unlinkat(d.fd(), name, 0); err != nil {
-		return &os.PathError{Op: "remove", Path: d.f.Name() + "/" + name, Err: err}
+		return &os.PathError{Op: "remove", Path: filepath.Join(d.f.Name(), name), Err: err}
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (d *Dir) Replace(name string, data []byte, perm uint32) error {
 // ReplaceIf is Replace that asks last, with the new content whole on the disk,
 // whether the file is still what it is made from. An error leaves it alone.
 func (d *Dir) ReplaceIf(name string, data []byte, perm uint32, same func() error) (err error) {
-	shown := d.f.Name() + "/" + name
+	shown := filepath.Join(d.f.Name(), name)
 	tmp := fresh(name)
 	fd, err := d.claim(tmp)
 	if err != nil {

@@ -191,6 +191,50 @@ func TestC7_NoHome(t *testing.T) {
 	}
 }
 
+// A75: where bawn's state has no place, a folder of the workspace is not taken for
+// it: a command could have written a log there.
+func TestA75_NoStateInTheWorkspace(t *testing.T) {
+	b := New(t, "native")
+	b.Sh(t, "true").OK(t)
+	if out, err := exec.Command("cp", "-r", b.State+"/bawn/log", b.Workspace+"/log").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, words := range []string{"log", "log runs", "log show", "log verify", "log export csv", "keep --list", "keep", "discard"} {
+		cmd := exec.Command(Binary(), strings.Fields(words)...)
+		cmd.Dir, cmd.Env = b.Workspace, []string{"PATH=/usr/bin:/bin"}
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.HasPrefix(string(out), "bawn: no folder of bawn's state is known") || !strings.Contains(string(out), "XDG_STATE_HOME") {
+			t.Errorf("%s: exit %d: %s", words, code, out)
+		}
+	}
+	if r := b.Bawn(t, "log", "verify").OK(t); !strings.Contains(r.Stdout, b.State) {
+		t.Errorf("the twin: %+v", r)
+	}
+}
+
+// F11: a home that does not exist is not made, by a run or a session, whatever is
+// to be kept.
+func TestF11_HomeIsNotMade(t *testing.T) {
+	b := New(t, "native")
+	Write(t, b.Workspace+"/.bawn/config.toml", "[sandbox]\nallowed_domains = ['example.org']\n") // which is told once
+	home := filepath.Dir(b.Home) + "/none"
+	for words, code := range map[string]int{
+		"run -- true": 0, "wrap -- true": 0, "run --stage -- true": 125, "run -- touch " + b.Home + "/.npm/x": 1, "mcp": 0,
+	} {
+		for _, state := range []string{"", "XDG_STATE_HOME=" + b.State} {
+			if code == 125 && state != "" {
+				continue // its layer has a place then
+			}
+			cmd := exec.Command(Binary(), strings.Fields(words)...)
+			cmd.Dir, cmd.Env = b.Workspace, []string{"PATH=/usr/bin:/bin", "BAWN_LOG=off", "HOME=" + home, state}
+			out, _ := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != code || exists(home) {
+				t.Fatalf("%s with %q: exit %d, the home is made: %v\n%s", words, state, got, exists(home), out)
+			}
+		}
+	}
+}
+
 // F6: of the folders that files name, those that may not be added are left
 // out with a warning, and the run goes on; a flag that names one is refused.
 func TestF6_ConfiguredFolders(t *testing.T) {

@@ -121,7 +121,7 @@ func Dial(folders []string, id string, r Request, stdio sandbox.Stdio) (*Process
 		return nil
 	})
 	if id != "" && errors.Is(err, ErrNoSession) {
-		return nil, fmt.Errorf("session %s: there is none with this id whose workspace holds %q", id, r.Dir)
+		return nil, fmt.Errorf("session %s: there is none with this id whose workspace holds %q; leave --session out, and the newest of the folder is taken", id, r.Dir)
 	}
 	return p, err
 }

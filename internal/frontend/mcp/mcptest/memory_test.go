@@ -36,7 +36,7 @@ func most(t *testing.T, pid int) int {
 // However many long calls come at once, the server holds about one of them in
 // memory; all are done.
 func TestMemoryBounded(t *testing.T) {
-	const bound, calls = 256, 24 // MiB; without a bound 700 to 1750
+	const bound, calls = 256, 12 // MiB; without a bound 1100 to 1400
 	long := strings.Repeat("a line of \"text\"\n", 8<<20/17)
 	quoted, err := json.Marshal(long)
 	if err != nil {

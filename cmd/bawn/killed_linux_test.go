@@ -120,3 +120,73 @@ func TestKilledSessionLeavesNothing(t *testing.T) {
 		t.Errorf("sockets: %q", left)
 	}
 }
+
+// A setup or doctor that is killed while it tries a sandbox leaves a folder, which
+// the next one takes away; not that of one that lives.
+func TestF11_KilledTrialIsSwept(t *testing.T) {
+	for kind, words := range map[string][]string{"bawn-setup-": {"setup", "codex"}, "bawn-doctor-": {"doctor"}} {
+		t.Run(words[0], func(t *testing.T) {
+			b := room(t)
+			temp := filepath.Join(filepath.Dir(b.Workspace), "temp")
+			if err := os.Mkdir(temp, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(watch)
+			if _, err := unix.InotifyAddWatch(watch, temp, unix.IN_CREATE); err != nil {
+				t.Fatal(err)
+			}
+			start := func() *exec.Cmd {
+				cmd := exec.Command(sandboxtest.Binary(), words...)
+				cmd.Dir, cmd.Env = b.Workspace, append(b.Environ(), "TMPDIR="+temp)
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				return cmd
+			}
+			left := func() []string {
+				list, err := filepath.Glob(filepath.Join(temp, kind+"*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return list
+			}
+			for range 20 { // until it was killed before its folder was gone again
+				cmd := start()
+				if n, err := unix.Read(watch, make([]byte, 4096)); err != nil || n == 0 {
+					t.Fatal(err)
+				}
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				if len(left()) > 0 {
+					break
+				}
+			}
+			if len(left()) == 0 {
+				t.Fatal("none was killed in time")
+			}
+			// One that is held stays.
+			theirs := filepath.Join(temp, kind+"theirs")
+			if err := os.Mkdir(theirs, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			held, err := os.Open(theirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Close()
+			if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			if err := start().Wait(); err != nil {
+				t.Errorf("%v", err)
+			}
+			if got := left(); len(got) != 1 || got[0] != theirs {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}

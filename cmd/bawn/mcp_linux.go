@@ -22,6 +22,9 @@ import (
 	"bawn/internal/session/attach"
 )
 
+// mcpMemory is from where on the collector is no longer spared, in bytes.
+const mcpMemory = 96 << 20
+
 // mcpFlags are those of bawn mcp.
 type mcpFlags struct {
 	runFlags
@@ -57,6 +60,7 @@ func mcpCommand(args []string) int {
 	// A file is a message of some megabytes, what lives is little: at 100 % a third
 	// of a call is the collector's.
 	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(mcpMemory)             // but not of the longest ones
 	if len(args) > 0 && args[0] == "--inside" { // the file tools' work, in a sandbox
 		if err := worker.Serve(os.Stdin, os.Stdout); err != nil {
 			return exitRefused

@@ -346,14 +346,12 @@ const verifyLimit = 30 * time.Second
 
 // verify runs the hook as the agent will, and one command in the sandbox.
 func verify(a *setup.Agent, p setup.Place) error {
-	dir, err := os.MkdirTemp("", "bawn-setup-")
+	dir, done, err := sandbox.TrialFolder("bawn-setup-")
 	if err != nil {
 		return err
 	}
+	defer done()
 	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return err
-	}
 	// A shim takes the agent's own folder for the workspace, and is started by
 	// this process here.
 	back, err := os.Getwd()

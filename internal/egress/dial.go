@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -127,9 +128,13 @@ func HostResolver(network string) func(context.Context, policy.Host) ([]netip.Ad
 		if strings.Contains(name, ".") {
 			name += "."
 		}
-		return net.DefaultResolver.LookupNetIP(ctx, network, name)
+		return resolver.LookupNetIP(ctx, network, name)
 	}
 }
+
+// resolver is that of every build: on Linux one with a C library would ask that
+// where it looks for names in other places (LDAP, mDNS) than a release does.
+var resolver = &net.Resolver{PreferGo: runtime.GOOS != "darwin"}
 
 // checked keeps the addresses that may be dialled. If none is left the name
 // is refused, with the reason of the first one.

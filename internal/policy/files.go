@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ type PathRule struct {
 	part   bool // IsPart
 	single bool // IsSingle
 	kind   ruleKind
-	id     string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is
+	id     string  // kindFixed, kindCache: the rule's id; kindCredential, kindPreset: the agent whose own it is; kindSetting: noCopy or ""
 	what   string  // what the place is
 	by     *Origin // who wrote it; nil is the program itself
 }
@@ -103,6 +104,16 @@ func KeptRule(path, what string, o Origin) PathRule {
 	r.what = what
 	return r
 }
+
+// NoCopyRule keeps a place of PresetCopyRule's from being made where the host has
+// no folder that a copy could be laid over.
+func NoCopyRule(path, title string, o Origin) PathRule {
+	r := KeptRule(path, title, o)
+	r.id = noCopy
+	return r
+}
+
+const noCopy = "no copy" // the id of its rules
 
 // Agent names the agent of bawn wrap whose own credentials the rule hides; ""
 // for every other rule.
@@ -196,6 +207,12 @@ func (r PathRule) words() Rule {
 		}
 		return Rule{ID: "preset:" + r.id, Text: "the state of " + r.what + ", which the agent itself writes"}
 	case kindSetting:
+		if r.id == noCopy {
+			return Rule{
+				ID: "protect:" + r.Path, Text: r.what + " writes a private copy of it, for which the folder must be there",
+				Lift: "make the folder outside the sandbox: mkdir " + strconv.Quote(r.Path),
+			}
+		}
 		if r.what != "" {
 			return Rule{
 				ID: "protect:" + r.Path, Text: r.what + ": a change would run code or widen permissions outside the sandbox",

@@ -119,7 +119,7 @@ func Inspect(r Request) (policy.Config, Host, error) {
 	if err := in.protect(&c, r.Decisions && r.Reads); err != nil {
 		return c, in.host, err
 	}
-	in.settings(&c, append(slices.Clip(r.Settings), kept(c, r)...))
+	in.settings(&c, append(slices.Clip(r.Settings), in.kept(c, r)...))
 	c.Hidden = in.dropAbsent(c)
 	in.runUser(&c)
 	if !r.Decisions {

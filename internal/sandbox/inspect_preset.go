@@ -42,7 +42,7 @@ func (in *inspector) state(c policy.Config, r Request) (out []policy.PathRule) {
 
 // kept are what stays as it is in those folders, and what the protected names
 // of a home are there.
-func kept(c policy.Config, r Request) (out []policy.PathRule) {
+func (in *inspector) kept(c policy.Config, r Request) (out []policy.PathRule) {
 	if r.Preset == nil {
 		return nil
 	}
@@ -60,7 +60,12 @@ func kept(c policy.Config, r Request) (out []policy.PathRule) {
 		}
 		for _, name := range r.Preset.Private {
 			path := rule.Path + "/" + name
-			if !slices.ContainsFunc(c.Caches, func(o policy.PathRule) bool { return o.Path == path && o.Access == policy.PrivateCopy }) {
+			switch {
+			case slices.ContainsFunc(c.Caches, func(o policy.PathRule) bool { return o.Path == path && o.Access == policy.PrivateCopy }):
+			case in.kind(rule.Path) == KindNone: // all that is written there is lost
+			case in.kind(path) == KindNone && r.Layers != "" && !policy.InsideAny(path, c.Unprotected):
+				out = append(out, policy.NoCopyRule(path, r.Preset.Title, r.Preset.Origin))
+			default:
 				add(path, "settings of "+r.Preset.Title)
 			}
 		}

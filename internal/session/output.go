@@ -23,21 +23,31 @@ type Output struct {
 
 // NewOutput makes one in a folder of bawn's own state.
 func NewOutput(folder string) (*Output, error) {
-	if folder == "" {
-		return nil, errors.New("the command's output has no place: let XDG_STATE_HOME name a folder of yours that can be written")
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("keep the command's output: %w", err)
-	}
-	f, err := os.CreateTemp(folder, ".output-") // 0600
+	f, err := Nameless(folder)
 	if err != nil {
 		return nil, fmt.Errorf("keep the command's output: %w", err)
 	}
+	return &Output{f: f}, nil
+}
+
+// Nameless makes a file in a folder of bawn's own state that only this process
+// has.
+func Nameless(folder string) (*os.File, error) {
+	if folder == "" {
+		return nil, errors.New("there is no place for it: let XDG_STATE_HOME name a folder of yours that can be written")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(folder, ".output-") // 0600
+	if err != nil {
+		return nil, err
+	}
 	if err := os.Remove(f.Name()); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("keep the command's output: %w", err)
+		return nil, err
 	}
-	return &Output{f: f}, nil
+	return f, nil
 }
 
 // Write keeps b, over the oldest where there is too much.

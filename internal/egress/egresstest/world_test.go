@@ -31,6 +31,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"bawn/internal/tools/listen"
 )
 
 // world is the process that holds a World: its servers and what they saw.
@@ -141,17 +143,10 @@ func (w *world) start() error {
 	}
 	// echo sends back what it gets until the client's half closes.
 	return w.serve("11.0.0.10:7", func(l net.Listener) {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.Copy(c, c)
-				_ = c.(*counted).Conn.(*net.TCPConn).CloseWrite()
-			}()
-		}
+		listen.Each(l, func(c net.Conn) {
+			_, _ = io.Copy(c, c)
+			_ = c.(*counted).Conn.(*net.TCPConn).CloseWrite()
+		})
 	})
 }
 
@@ -370,37 +365,30 @@ func (w *world) answer(f []string) string {
 
 // corporateProxy is a proxy of the host's network: it does CONNECT alone.
 func (w *world) corporateProxy(l net.Listener) {
-	for {
-		c, err := l.Accept()
+	listen.Each(l, func(c net.Conn) {
+		buf := bufio.NewReader(c)
+		r, err := http.ReadRequest(buf)
 		if err != nil {
 			return
 		}
-		go func() {
-			defer c.Close()
-			buf := bufio.NewReader(c)
-			r, err := http.ReadRequest(buf)
-			if err != nil {
-				return
-			}
-			w.mu.Lock()
-			w.connects = append(w.connects, fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, r.Header.Get("Proxy-Authorization")))
-			w.mu.Unlock()
-			_, port, err := net.SplitHostPort(r.RequestURI)
-			if r.Method != http.MethodConnect || err != nil {
-				fmt.Fprint(c, "HTTP/1.1 405 Only CONNECT\r\nContent-Length: 0\r\n\r\n")
-				return
-			}
-			s, err := net.Dial("tcp", net.JoinHostPort(upstream, port))
-			if err != nil {
-				fmt.Fprint(c, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
-				return
-			}
-			defer s.Close()
-			fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
-			go func() { _, _ = io.Copy(s, buf); _ = s.(*net.TCPConn).CloseWrite() }()
-			_, _ = io.Copy(c, s)
-		}()
-	}
+		w.mu.Lock()
+		w.connects = append(w.connects, fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, r.Header.Get("Proxy-Authorization")))
+		w.mu.Unlock()
+		_, port, err := net.SplitHostPort(r.RequestURI)
+		if r.Method != http.MethodConnect || err != nil {
+			fmt.Fprint(c, "HTTP/1.1 405 Only CONNECT\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		s, err := net.Dial("tcp", net.JoinHostPort(upstream, port))
+		if err != nil {
+			fmt.Fprint(c, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		defer s.Close()
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(s, buf); _ = s.(*net.TCPConn).CloseWrite() }()
+		_, _ = io.Copy(c, s)
+	})
 }
 
 // postgres is as much of a PostgreSQL server (protocol 3.0) as one query of
@@ -409,31 +397,24 @@ func postgres(l net.Listener) {
 	message := func(kind byte, body ...byte) []byte {
 		return append([]byte{kind, 0, 0, 0, byte(len(body) + 4)}, body...)
 	}
-	for {
-		c, err := l.Accept()
-		if err != nil {
+	listen.Each(l, func(c net.Conn) {
+		buf := make([]byte, 4096)
+		if _, err := c.Read(buf); err != nil {
 			return
 		}
-		go func() {
-			defer c.Close()
-			buf := make([]byte, 4096)
-			if _, err := c.Read(buf); err != nil {
+		ready := message('Z', 'I')
+		_, _ = c.Write(append(message('R', 0, 0, 0, 0), ready...))
+		for {
+			n, err := c.Read(buf)
+			if err != nil || n == 0 || buf[0] != 'Q' {
 				return
 			}
-			ready := message('Z', 'I')
-			_, _ = c.Write(append(message('R', 0, 0, 0, 0), ready...))
-			for {
-				n, err := c.Read(buf)
-				if err != nil || n == 0 || buf[0] != 'Q' {
-					return
-				}
-				row := message('T', append(append([]byte{0, 1, 'n', 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 23, 0, 4, 0xff, 0xff, 0xff, 0xff), 0, 0)...)
-				row = append(row, message('D', 0, 1, 0, 0, 0, 2, '4', '2')...)
-				row = append(row, message('C', []byte("SELECT 1\x00")...)...)
-				_, _ = c.Write(append(row, ready...))
-			}
-		}()
-	}
+			row := message('T', append(append([]byte{0, 1, 'n', 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 23, 0, 4, 0xff, 0xff, 0xff, 0xff), 0, 0)...)
+			row = append(row, message('D', 0, 1, 0, 0, 0, 2, '4', '2')...)
+			row = append(row, message('C', []byte("SELECT 1\x00")...)...)
+			_, _ = c.Write(append(row, ready...))
+		}
+	})
 }
 
 // linkResolvConf shows a copy of /etc in which resolv.conf is a link. The

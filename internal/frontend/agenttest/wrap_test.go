@@ -135,7 +135,16 @@ ln -s history link && echo evil > link/fresh/hook; rm -f link
 		if err := os.RemoveAll(history); err != nil {
 			t.Fatal(err)
 		}
-		if r := d.Bawn(t, "wrap", "--launcher", launcher, "--preset", "gemini", "--", "bash", "-c", "mkdir ~/.gemini/history; echo x > ~/.gemini/state"); exists(history) || !exists(filepath.Join(d.Home, ".gemini/state")) {
+		r := d.Bawn(t, "wrap", "--launcher", launcher, "--preset", "gemini", "--", "bash", "-c", "mkdir ~/.gemini/history; echo x > ~/.gemini/state; exit 1")
+		if exists(history) || !exists(filepath.Join(d.Home, ".gemini/state")) || !strings.Contains(r.Stderr, "Gemini CLI writes a private copy of it, for which the folder must be there") || !strings.Contains(r.Stderr, `mkdir "`+history+`"`) {
+			t.Errorf("%s: %+v", launcher, r)
+		}
+		// Where the whole state is lost after the run, nothing of it needs a copy.
+		if err := os.RemoveAll(filepath.Dir(history)); err != nil {
+			t.Fatal(err)
+		}
+		r = d.Bawn(t, "wrap", "--launcher", launcher, "--preset", "gemini", "--", "bash", "-c", "mkdir -p ~/.gemini/history/new && echo x > ~/.gemini/history/new/file && cat ~/.gemini/history/new/file")
+		if exists(filepath.Dir(history)) || r.Stdout != "x\n" || !strings.Contains(r.Stderr, "what it writes there is lost") {
 			t.Errorf("%s: %+v", launcher, r)
 		}
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -305,12 +304,4 @@ func (a *asks) resume(state, call string, answers map[string]protocol.Answer) (*
 		}
 	}
 	return p.run, nil
-}
-
-// callName is what a call is, for a retry to be the same.
-func callName(r *protocol.Request) string {
-	var args any
-	_ = json.Unmarshal(r.Arguments, &args)
-	b, _ := json.Marshal(args)
-	return r.Tool + " " + string(b)
 }

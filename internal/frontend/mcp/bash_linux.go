@@ -122,7 +122,7 @@ func (s *server) output(ctx context.Context, req *protocol.Request, in outputIn)
 	}
 	c := req.Client
 	s.asks.set(c)
-	name := callName(req)
+	name := req.Same()
 	if req.State != "" {
 		if _, err := s.asks.resume(req.State, name, req.Answers); err != nil {
 			return nil, none, err

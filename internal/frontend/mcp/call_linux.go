@@ -22,7 +22,7 @@ func call[Out any](ctx context.Context, s *server, req *protocol.Request,
 		return nil, none, err
 	}
 	var r *run
-	name := callName(req)
+	name := req.Same()
 	if req.State != "" {
 		r, err = s.asks.resume(req.State, name, req.Answers)
 	} else {

@@ -99,9 +99,12 @@ func (s *server) page(ctx context.Context, req *protocol.Request, in fetchIn, we
 	if web {
 		name = "web_fetch"
 	}
+	if err := s.pages.take(ctx, req); err != nil {
+		return nil, FetchResult{}, err
+	}
 	r := inside.Request{Op: "fetch", URL: in.URL, Method: in.Method, Format: in.Format, Max: in.MaxBytes, Public: web && !sess.Policy().Sandboxed(), Held: web && sess.Policy().Sandboxed()}
 	return call(ctx, s, req,
-		func(sess *session.Session) (*run, error) { return s.once(sess, r, web, name, in.URL) },
+		func(sess *session.Session) (*run, error) { return s.once(sess, r, nil, web, name, in.URL) },
 		func(done *run) (*protocol.Result, FetchResult, error) {
 			if res := s.ended(done); res.Reason != "" {
 				res.Stdout = ""

@@ -77,15 +77,15 @@ func (s *server) self(sess *session.Session) []string {
 }
 
 // once starts the work of one request in a sandbox of its own, as a command
-// that is started now: under what the policy says now. as is what rules and the
-// record see.
-func (s *server) once(sess *session.Session, r inside.Request, web bool, as ...string) (*run, error) {
-	var b bytes.Buffer
-	if err := inside.Send(&b, r, nil); err != nil {
+// that is started now: under what the policy says now. body is what belongs to
+// it; as is what rules and the record see.
+func (s *server) once(sess *session.Session, r inside.Request, body *spool, web bool, as ...string) (*run, error) {
+	head, err := inside.Head(r, body.size())
+	if err != nil {
 		return nil, err
 	}
 	return s.start(sess, start{
-		Start: session.Start{Args: s.self(sess), As: as, Web: web, Dir: s.o.Workspace}, name: strings.Join(as, " "), input: b.Bytes(), stderr: s.o.Program, limit: defaultLimit,
+		Start: session.Start{Args: s.self(sess), As: as, Web: web, Dir: s.o.Workspace}, name: strings.Join(as, " "), input: head, body: body, stderr: s.o.Program, limit: defaultLimit,
 	})
 }
 
@@ -163,7 +163,11 @@ func (s *server) writeFile(ctx context.Context, req *protocol.Request, in writeI
 	if len(in.Content) > inside.MaxFrame/4 {
 		return nil, FileResult{}, fmt.Errorf("content has %d bytes: at most %d are written", len(in.Content), inside.MaxFrame/4)
 	}
-	return s.change(ctx, req, inside.Request{Op: "write", Path: in.Path, Content: in.Content})
+	body, err := s.spool(req, in.Content)
+	if err != nil {
+		return nil, FileResult{}, err
+	}
+	return s.change(ctx, req, inside.Request{Op: "write", Path: in.Path}, body)
 }
 
 type editIn struct {
@@ -174,11 +178,24 @@ type editIn struct {
 }
 
 func (s *server) editFile(ctx context.Context, req *protocol.Request, in editIn) (*protocol.Result, FileResult, error) {
-	return s.change(ctx, req, inside.Request{Op: "edit", Path: in.Path, Old: in.OldString, New: in.NewString, All: in.ReplaceAll})
+	body, err := s.spool(req, in.OldString, in.NewString)
+	if err != nil {
+		return nil, FileResult{}, err
+	}
+	return s.change(ctx, req, inside.Request{Op: "edit", Path: in.Path, Old: len(in.OldString), All: in.ReplaceAll}, body)
 }
 
 // change writes a file, as a command of the session does.
-func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Request) (*protocol.Result, FileResult, error) {
+func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Request, body *spool) (*protocol.Result, FileResult, error) {
+	started := false // then it is the process's
+	defer func() {
+		if !started {
+			body.close()
+		}
+	}()
+	if err := s.writes.take(ctx, req); err != nil {
+		return nil, FileResult{}, err
+	}
 	sess, path, err := s.file(req, r.Path)
 	if err != nil {
 		return nil, FileResult{}, err
@@ -193,12 +210,12 @@ func (s *server) change(ctx context.Context, req *protocol.Request, r inside.Req
 	return call(ctx, s, req,
 		func(sess *session.Session) (*run, error) {
 			done := s.notes.add(s.o.Folder, path, r.Temp)
-			one, err := s.once(sess, r, false, r.Op+"_file", path)
+			one, err := s.once(sess, r, body, false, r.Op+"_file", path)
 			if err != nil {
 				done(false)
 				return nil, err
 			}
-			one.tidy = done
+			started, one.tidy = true, done
 			return one, nil
 		},
 		func(done *run) (*protocol.Result, FileResult, error) {

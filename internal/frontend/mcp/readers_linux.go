@@ -17,20 +17,35 @@ import (
 )
 
 const (
-	// maxReaders bounds the files that are read at once, and idleReaders the
-	// processes that are kept for the next.
-	maxReaders  = 8
+	// maxAtWork bounds the calls of one kind of tool that have a process of the
+	// tools' own, or hold what it said, and idleReaders the processes that are kept
+	// for the next file to read.
+	maxAtWork   = 8
 	idleReaders = 2
 	// readTime is how long the reading of one file may take: a file system may
 	// answer slowly, or never.
 	readTime = 30 * time.Second
 )
 
+// room bounds what works at once: it holds a token for each.
+type room chan struct{}
+
+// take waits for room, which is given back when the call's result is written.
+func (r room) take(ctx context.Context, req *protocol.Request) error {
+	select {
+	case r <- struct{}{}:
+		req.AfterReply(func() { <-r })
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // readers are the processes that read files. They are kept, since to start a
 // sandbox for each file takes longer than to read it; one that is stuck holds up
 // nobody else.
 type readers struct {
-	room chan struct{} // holds a token for each that works
+	room room // for the files that are read at once
 
 	mu    sync.Mutex
 	idle  []*reader
@@ -132,7 +147,7 @@ func (rd *reader) read() (g got) {
 // about.
 func (s *server) begun(sess *session.Session, req *protocol.Request, r inside.Request) (*reading, error) {
 	if req.State != "" {
-		run, err := s.asks.resume(req.State, callName(req), req.Answers)
+		run, err := s.asks.resume(req.State, req.Same(), req.Answers)
 		if err != nil {
 			return nil, err
 		}
@@ -181,11 +196,8 @@ func (rs *readers) keep(one *reading) {
 // ask sends one request and waits for the answer, at most readTime, in which a
 // person's does not count. A result is a question about the process.
 func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.Request, r inside.Request) (a inside.Answer, text *protocol.Text, input *protocol.Result, err error) {
-	select {
-	case s.readers.room <- struct{}{}:
-		defer func() { <-s.readers.room }()
-	case <-ctx.Done():
-		return a, nil, nil, ctx.Err()
+	if err := s.readers.room.take(ctx, req); err != nil {
+		return a, nil, nil, err
 	}
 	one, err := s.begun(sess, req, r)
 	if err != nil {
@@ -211,7 +223,7 @@ func (s *server) ask(ctx context.Context, sess *session.Session, req *protocol.R
 	for spent := time.Duration(0); ; {
 		if changes != nil {
 			if open := asked(); len(open) > 0 {
-				if res := s.asks.park(rd.run, callName(req), open, true); res != nil {
+				if res := s.asks.park(rd.run, req.Same(), open, true); res != nil {
 					s.readers.keep(one)
 					return a, nil, res, nil
 				}

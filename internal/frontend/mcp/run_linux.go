@@ -65,8 +65,9 @@ type start struct {
 	name   string
 	limit  time.Duration
 	tty    bool
-	typed  bool      // its input stays open
-	input  []byte    // all of its input
+	typed  bool   // its input stays open
+	input  []byte // all of its input, but for body, which is behind it
+	body   *spool
 	stderr *os.File  // in the place of a pipe
 	pipe   **os.File // takes the other end of the output
 	kept   bool      // the model may ask for it by its id
@@ -300,7 +301,10 @@ func (s *server) start(sess *session.Session, c start) (_ *run, err error) {
 		r.stdin = nil
 		go func() {
 			defer w.Close()
-			_, _ = w.Write(c.input) // who does not read it has ended
+			defer c.body.close()
+			if _, err := w.Write(c.input); err == nil { // who does not read it has ended
+				c.body.writeTo(w)
+			}
 		}()
 	}
 	return r, nil

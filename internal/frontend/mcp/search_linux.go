@@ -61,9 +61,12 @@ func (s *server) webSearch(ctx context.Context, req *protocol.Request, in search
 		none.Denied = append(none.Denied, d)
 		return textResult(deniedText(none.Denied), true), none, nil
 	}
+	if err := s.pages.take(ctx, req); err != nil {
+		return nil, none, err
+	}
 	r := inside.Request{Op: "fetch", URL: at, Method: "GET", Format: "text", Max: maxPage}
 	return call(ctx, s, req,
-		func(sess *session.Session) (*run, error) { return s.once(sess, r, false, "web_search", in.Query) },
+		func(sess *session.Session) (*run, error) { return s.once(sess, r, nil, false, "web_search", in.Query) },
 		func(done *run) (*protocol.Result, SearchResult, error) {
 			if res := s.ended(done); res.Reason != "" {
 				none.Denied = res.Denied

@@ -67,6 +67,9 @@ type server struct {
 	asks    asks
 	runs    runs
 	readers readers
+	writes  room
+	pages   room
+	spools  spools
 	seen    seen
 	notes   notes
 }
@@ -76,7 +79,7 @@ const instructions = `Commands and file tools run in a sandbox (bawn). What it r
 // Serve answers a client until in ends or ctx does, and ends every command that
 // it started.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	s := &server{o: o, readers: readers{room: make(chan struct{}, maxReaders)}}
+	s := &server{o: o, readers: readers{room: make(room, maxAtWork)}, writes: make(room, maxAtWork), pages: make(room, maxAtWork)}
 	s.asks.elsewhere = o.Elsewhere
 	srv := &protocol.Server{Name: "bawn", Version: o.Version, Instructions: instructions, Tools: s.tools(), Listed: s.warm}
 	tidyNoted(o.Folder)

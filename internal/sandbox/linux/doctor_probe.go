@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -82,18 +81,16 @@ func probe(l Launcher) (p probed) {
 	if noProc() { // nor could the folder be removed again
 		return probed{err: unstartable(unix.ENOENT)}
 	}
-	root, err := os.MkdirTemp("", "bawn-doctor-")
-	if err == nil {
-		defer func() {
-			if e := stage.RemoveTemp(root); p.err == nil && e != nil {
-				p.err = fmt.Errorf("remove %q: %w", root, e)
-			}
-		}()
-		root, err = filepath.EvalSymlinks(root)
-	}
+	root, done, err := sandbox.TrialFolder("bawn-doctor-")
 	if err != nil {
 		return probed{err: fmt.Errorf("make a folder to try it in: %w; let TMPDIR name one that can be written", err)}
 	}
+	defer func() {
+		if e := stage.RemoveTemp(root); p.err == nil && e != nil {
+			p.err = fmt.Errorf("remove %q: %w", root, e)
+		}
+		done()
+	}()
 	ws, home := root+"/ws", root+"/home"
 	for _, f := range []struct{ path, text string }{
 		{ws, ""}, {home, ""}, {home + "/.ssh", ""}, {home + "/.ssh/key", "secret\n"}, {home + "/visible", "visible\n"},

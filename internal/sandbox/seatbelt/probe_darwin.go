@@ -14,10 +14,11 @@ const Hint = "a program that is in a sandbox already cannot start another: run b
 
 // Probe tries the boundary with a command that does nothing.
 func Probe() error {
-	dir, err := os.MkdirTemp("", "bawn-doctor-")
+	dir, done, err := sandbox.TrialFolder("bawn-doctor-")
 	if err != nil {
 		return err
 	}
+	defer done()
 	defer os.RemoveAll(dir)
 	config, host, err := sandbox.Inspect(sandbox.Request{Tier: policy.Airlock, Workspace: dir, Environ: os.Environ(), Guard: true})
 	if err != nil {

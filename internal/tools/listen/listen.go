@@ -16,17 +16,20 @@ func On(t testing.TB, ip string, serve func(net.Conn)) netip.AddrPort {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(c)
-			}()
-		}
-	}()
+	go Each(l, serve)
 	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// Each runs serve for each connection, and closes it then, until l is closed.
+func Each(l net.Listener, serve func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			serve(c)
+		}()
+	}
 }

@@ -261,7 +261,7 @@ func pinned(ctx context.Context, at *url.URL) ([]string, error) {
 		return nil, fmt.Errorf("the host %q is not in its ASCII form", host)
 	}
 	at.Host = host + ":" + port
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := (&net.Resolver{PreferGo: true}).LookupNetIP(ctx, "ip", host) // as the egress
 	if err != nil {
 		return nil, err
 	}

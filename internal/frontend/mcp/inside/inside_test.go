@@ -24,7 +24,7 @@ func TestReplaced(t *testing.T) {
 			text = strings.ReplaceAll(text, "\n", "\r\n")
 		}
 		old, new, all := word.Draw(t, "old"), word.Draw(t, "new"), rapid.Bool().Draw(t, "all")
-		next, n, err := replaced([]byte(text), old, new, all)
+		next, n, err := replaced([]byte(text), []byte(old), []byte(new), all)
 		if windows && !strings.Contains(text, old) {
 			old = strings.ReplaceAll(old, "\n", "\r\n")
 		}

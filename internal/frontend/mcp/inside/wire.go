@@ -22,11 +22,11 @@ type Request struct {
 	Limit  int64 `json:"limit,omitempty"`  // read: lines
 	Max    int   `json:"max,omitempty"`    // read, fetch: bytes
 
-	Content string `json:"content,omitempty"` // write
-	Temp    string `json:"temp,omitempty"`    // write, edit: of NewTemp
-	Old     string `json:"old,omitempty"`     // edit
-	New     string `json:"new,omitempty"`
-	All     bool   `json:"all,omitempty"`
+	// Behind a write is the content, behind an edit what is replaced, of Old bytes,
+	// and what it becomes.
+	Temp string `json:"temp,omitempty"` // write, edit: of NewTemp
+	Old  int    `json:"old,omitempty"`
+	All  bool   `json:"all,omitempty"`
 	// Seen is the file as it was last read or written here; nil is never.
 	Seen *Version `json:"seen,omitempty"`
 	// Alone: of a file with other names only this state is edited; none of its
@@ -78,18 +78,27 @@ type Answer struct {
 	URL    string `json:"url,omitempty"` // after redirects
 }
 
+// Head is a value as it goes before so many bytes of what belongs to it.
+func Head(v any, body int) ([]byte, error) {
+	head, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(head) > MaxFrame || body > MaxFrame {
+		return nil, fmt.Errorf("a frame of %d bytes: at most %d can be sent", max(len(head), body), MaxFrame)
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)), uint32(len(head)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(body))
+	return append(frame, head...), nil
+}
+
 // Send writes a value and what belongs to it.
 func Send(w io.Writer, v any, body []byte) error {
-	head, err := json.Marshal(v)
+	head, err := Head(v, len(body))
 	if err != nil {
 		return err
 	}
-	if len(head) > MaxFrame || len(body) > MaxFrame {
-		return fmt.Errorf("a frame of %d bytes: at most %d can be sent", max(len(head), len(body)), MaxFrame)
-	}
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(head)), uint32(len(head)))
-	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
-	if _, err = w.Write(append(frame, head...)); err == nil && len(body) > 0 {
+	if _, err = w.Write(head); err == nil && len(body) > 0 {
 		_, err = w.Write(body)
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,7 +197,7 @@ func (t *target) content() ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxEdit+1))
+	b, _, err := fill(f, nil, t.old.stat.Size, Request{Max: maxEdit})
 	if err == nil && len(b) > maxEdit {
 		err = fmt.Errorf("%s grows while it is read", t.real)
 	}
@@ -303,13 +302,13 @@ func (t *target) same() error {
 }
 
 // edit replaces text of a file.
-func edit(r Request) Answer {
+func edit(r Request, from, to []byte) Answer {
 	places := 0
 	a := write(r, func(old []byte, exists bool) (next []byte, err error) {
 		if !exists {
 			return nil, &fs.PathError{Op: "open", Path: r.Path, Err: unix.ENOENT}
 		}
-		next, places, err = replaced(old, r.Old, r.New, r.All)
+		next, places, err = replaced(old, from, to, r.All)
 		return next, err
 	})
 	if a.Failed == "" {
@@ -320,18 +319,17 @@ func edit(r Request) Answer {
 
 // replaced is content with old made new; where the file's lines end in CRLF
 // and the model wrote LF, they stay CRLF.
-func replaced(content []byte, old, new string, all bool) (next []byte, places int, err error) {
-	if old == "" {
+func replaced(content, from, to []byte, all bool) (next []byte, places int, err error) {
+	if len(from) == 0 {
 		return nil, 0, errors.New("old_string is empty; write_file makes a file")
 	}
 	if bytes.IndexByte(content[:min(len(content), sniff)], 0) >= 0 {
 		return nil, 0, errors.New("it is a binary file")
 	}
-	from, to := []byte(old), []byte(new)
-	if !bytes.Contains(content, from) && !strings.Contains(old, "\r") && bytes.Contains(content, []byte("\r\n")) {
+	if !bytes.Contains(content, from) && !bytes.Contains(from, []byte("\r")) && bytes.Contains(content, []byte("\r\n")) {
 		from = bytes.ReplaceAll(from, []byte("\n"), []byte("\r\n"))
 	}
-	if crlf(content) && !strings.Contains(new, "\r") {
+	if crlf(content) && !bytes.Contains(to, []byte("\r")) {
 		to = bytes.ReplaceAll(to, []byte("\n"), []byte("\r\n"))
 	}
 	if bytes.Equal(from, to) {

@@ -37,8 +37,8 @@ type message struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *rpcError       `json:"error,omitempty"`
 
-	whole []byte // of an answer with a result: all of it as JSON
-	text  *Text  // in whose buffer it lies; nil is none
+	result any      // of an answer, until its turn comes: then it becomes JSON
+	sent   []func() // what waits until it is written
 }
 
 type rpcError struct {
@@ -62,6 +62,7 @@ type conn struct {
 	old     *Client // of the handshake of the older revisions
 	calls   map[string]context.CancelFunc
 	waiting map[string]chan message // requests of the server
+	listed  int                     // bytes of the answers that wait for the rest of their list
 	next    int
 	work    sync.WaitGroup
 }
@@ -80,15 +81,26 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel()
 	type read struct {
 		line []byte
+		done func() // nil of one that is not large
 		err  error
 	}
 	lines := make(chan read)
 	go func() { // a read of a terminal or a file cannot be ended: it is left behind
 		r := bufio.NewReaderSize(in, 64<<10)
+		large := make(chan struct{}, 1) // holds one while a large message is in memory
 		for {
-			line, err := readLine(r)
+			var done func()
+			line, err := readLine(r, func() error {
+				select {
+				case large <- struct{}{}:
+					done = sync.OnceFunc(func() { <-large })
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
 			select {
-			case lines <- read{line, err}:
+			case lines <- read{line, done, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -102,129 +114,33 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case r := <-lines:
+			done := r.done
+			if done == nil {
+				done = func() {}
+			}
 			switch {
 			case errors.Is(r.err, errLong):
+				done()
 				c.fail(nil, codeParse, fmt.Sprintf("the message is longer than %d bytes", MaxLine), nil)
 			case r.err == io.EOF:
 				return nil
 			case r.err != nil:
 				return r.err
 			case len(r.line) > 0:
-				c.line(ctx, r.line)
+				c.line(ctx, r.line, done)
+			default:
+				done()
 			}
 		}
 	}
-}
-
-var errLong = errors.New("the line is too long")
-
-// readLine reads one line, without the white space around it.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > MaxLine+1; !long {
-			line = append(line, part...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err == nil && long:
-			return nil, errLong
-		case err == nil:
-			return bytes.TrimSpace(line), nil
-		case err == io.EOF && !long && len(bytes.TrimSpace(line)) > 0:
-			return bytes.TrimSpace(line), nil // the end comes again
-		}
-		return nil, err
-	}
-}
-
-// line takes one message, or a list of them (revision 2025-03-26 has these).
-func (c *conn) line(ctx context.Context, line []byte) {
-	if line[0] != '[' {
-		var m message
-		if !c.parse(line, &m) {
-			return
-		}
-		c.take(ctx, m, c.answer)
-		return
-	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(line, &raw); err != nil {
-		c.fail(nil, codeParse, "the line is no JSON", nil)
-		return
-	}
-	if len(raw) == 0 || len(raw) > maxCalls {
-		c.fail(nil, codeInvalidRequest, fmt.Sprintf("a list has 1 to %d messages, this one %d", maxCalls, len(raw)), nil)
-		return
-	}
-	var answers []message
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, one := range raw {
-		var m message
-		if !c.parse(one, &m) {
-			continue
-		}
-		if m.Method == "" || m.ID == nil {
-			c.take(ctx, m, nil)
-			continue
-		}
-		all.Add(1)
-		c.take(ctx, m, func(a message) {
-			mu.Lock()
-			if a.Version != "" { // a call that was cancelled has no answer
-				answers = append(answers, a)
-			}
-			mu.Unlock()
-			all.Done()
-		})
-	}
-	c.work.Go(func() {
-		all.Wait()
-		if len(answers) > 0 {
-			_ = c.write(answers)
-		}
-	})
-}
-
-// parse reads a message, or answers that it is none.
-func (c *conn) parse(b []byte, m *message) bool {
-	if err := json.Unmarshal(b, m); err != nil {
-		if json.Valid(b) {
-			c.fail(nil, codeInvalidRequest, "the message is no JSON-RPC message", nil)
-		} else {
-			c.fail(nil, codeParse, "the line is no JSON", nil)
-		}
-		return false
-	}
-	if string(m.ID) == "null" {
-		m.ID = nil
-	}
-	switch {
-	case m.Version != "2.0", m.ID != nil && !validID(m.ID):
-		c.fail(nil, codeInvalidRequest, `the message needs "jsonrpc": "2.0", and an id that is a string or a whole number`, nil)
-		return false
-	case m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil):
-		c.fail(m.ID, codeInvalidRequest, "the message is neither a request nor a response", nil)
-		return false
-	}
-	return true
-}
-
-func validID(id json.RawMessage) bool {
-	if id[0] == '"' {
-		return true
-	}
-	_, err := strconv.ParseInt(string(id), 10, 64)
-	return err == nil
 }
 
 func (c *conn) answer(a message) {
 	if a.Version != "" {
 		_ = c.write(a)
+	}
+	for _, f := range a.sent {
+		f()
 	}
 }
 
@@ -236,8 +152,14 @@ func (c *conn) fail(id json.RawMessage, code int, text string, data any) {
 }
 
 // take handles one message; answer gets the answer to a request, once, or the
-// zero message if there is to be none.
-func (c *conn) take(ctx context.Context, m message, answer func(message)) {
+// zero message if there is to be none. done is called when the message is no
+// longer held.
+func (c *conn) take(ctx context.Context, m message, answer func(message), done func()) {
+	if m.Method != "" && m.ID != nil && m.Method != "initialize" {
+		c.start(ctx, m, answer, done)
+		return
+	}
+	defer done()
 	switch {
 	case m.Method == "":
 		c.mu.Lock()
@@ -261,18 +183,16 @@ func (c *conn) take(ctx context.Context, m message, answer func(message)) {
 				}
 			}
 		}
-	case m.Method == "initialize":
+	default:
 		result, err := c.initialize(m.Params)
 		answer(reply(m.ID, result, err))
-	default:
-		c.start(ctx, m, answer)
 	}
 }
 
 // start works on a request in a goroutine of its own.
-func (c *conn) start(ctx context.Context, m message, answer func(message)) {
+func (c *conn) start(ctx context.Context, m message, answer func(message), done func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	key := string(m.ID)
+	id, key := m.ID, string(m.ID)
 	c.mu.Lock()
 	_, twice := c.calls[key]
 	full := len(c.calls) >= maxCalls
@@ -282,26 +202,38 @@ func (c *conn) start(ctx context.Context, m message, answer func(message)) {
 	c.mu.Unlock()
 	if twice || full {
 		cancel()
+		done()
 		why := fmt.Sprintf("more than %d requests at once", maxCalls)
 		if twice {
 			why = "a request with this id is being worked on"
 		}
-		answer(reply(m.ID, nil, &rpcError{codeInvalidRequest, why, nil}))
+		answer(reply(id, nil, &rpcError{codeInvalidRequest, why, nil}))
 		return
 	}
+	t := &task{method: m.Method, params: m.Params, taken: done}
 	c.work.Go(func() {
-		result, err := c.handle(ctx, m)
+		result, err := c.handle(ctx, t)
+		done()
 		gone := ctx.Err() != nil
 		c.mu.Lock()
 		delete(c.calls, key)
 		c.mu.Unlock()
 		cancel()
-		if gone { // whoever cancels wants no answer
-			answer(message{})
-			return
+		a := message{}
+		if !gone { // whoever cancels wants no answer
+			a = reply(id, result, err)
 		}
-		answer(reply(m.ID, result, err))
+		a.sent = t.sent
+		answer(a)
 	})
+}
+
+// task is a request that is worked on.
+type task struct {
+	method string
+	params json.RawMessage // nil once they are read
+	taken  func()          // tells that they are no longer held
+	sent   []func()        // what waits until the answer is written
 }
 
 // reply is the answer to a request.
@@ -309,34 +241,35 @@ func reply(id json.RawMessage, result any, err *rpcError) message {
 	if err != nil {
 		return message{Version: "2.0", ID: id, Error: err}
 	}
-	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...)
-	b, text, e := appendResult(head, result)
-	if e != nil {
-		return message{Version: "2.0", ID: id, Error: &rpcError{codeInternal, e.Error(), nil}}
-	}
-	return message{Version: "2.0", ID: id, Result: b[len(head):], whole: append(b, '}'), text: text}
+	return message{Version: "2.0", ID: id, result: result}
 }
 
 var errUnread = errors.New("the client does not read")
 
 // write sends one message, and waits until it is written. A client that is gone
 // ends the connection; one that has stopped reading does not keep it from
-// ending.
+// ending. It becomes JSON when it is its turn, so that only one is there twice.
 func (c *conn) write(v any) error {
-	b, err := encode(v)
-	if err != nil {
-		return err
-	}
 	select {
 	case c.writing <- struct{}{}:
 	case <-c.left:
 		return errUnread
 	}
+	var text *Text
+	var b []byte
+	var err error
+	if m, one := v.(message); !one {
+		b, err = marshal(v)
+	} else if b, text, err = m.encode(); err != nil {
+		b, err = marshal(message{Version: "2.0", ID: m.ID, Error: &rpcError{codeInternal, err.Error(), nil}})
+	}
+	if err != nil {
+		<-c.writing
+		return err
+	}
 	select {
 	case err := <-c.send(b):
-		if m, one := v.(message); one {
-			m.text.free()
-		}
+		text.free()
 		return err
 	case <-c.left:
 		return errUnread
@@ -372,12 +305,15 @@ func (c *conn) send(b []byte) <-chan error {
 	return done
 }
 
-// encode is a message, or a list of them, as JSON.
-func encode(v any) ([]byte, error) {
-	if m, one := v.(message); one && m.whole != nil {
-		return m.whole, nil
+// encode is a message as JSON, and the text in whose buffer that lies, if any.
+func (m message) encode() ([]byte, *Text, error) {
+	if m.result == nil {
+		b, err := marshal(m)
+		return b, nil, err
 	}
-	return marshal(v)
+	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...), `,"result":`...)
+	b, text, err := appendResult(head, m.result)
+	return append(b, '}'), text, err
 }
 
 // marshal is JSON without the escapes for HTML, which a model would read.

@@ -39,30 +39,30 @@ func (c *conn) client(params json.RawMessage) (*Client, *rpcError) {
 }
 
 // handle is the answer to one request.
-func (c *conn) handle(ctx context.Context, m message) (any, *rpcError) {
-	who, err := c.client(m.Params)
+func (c *conn) handle(ctx context.Context, t *task) (any, *rpcError) {
+	who, err := c.client(t.params)
 	if err != nil {
 		return nil, err
 	}
 	stateless := who != nil && who.Parks()
-	unknown := &rpcError{codeNoMethod, fmt.Sprintf("no method %.100q here", m.Method), nil}
+	unknown := &rpcError{codeNoMethod, fmt.Sprintf("no method %.100q here", t.method), nil}
 	var out map[string]any
 	switch {
-	case m.Method == "ping" && !stateless:
+	case t.method == "ping" && !stateless:
 		return map[string]any{}, nil
-	case m.Method == "server/discover" && stateless:
+	case t.method == "server/discover" && stateless:
 		out = c.server.identity(map[string]any{"supportedVersions": Versions, "ttlMs": 0, "cacheScope": "private"})
-	case m.Method == "server/discover": // from the revision on that has it
+	case t.method == "server/discover": // from the revision on that has it
 		return nil, unknown
 	case who == nil:
 		return nil, &rpcError{codeInvalidRequest, "initialize comes first", nil}
-	case m.Method == "tools/list":
+	case t.method == "tools/list":
 		if c.server.Listed != nil {
 			c.server.Listed(*who)
 		}
 		out = c.server.list(*who)
-	case m.Method == "tools/call":
-		if out, err = c.call(ctx, *who, m.Params); err != nil {
+	case t.method == "tools/call":
+		if out, err = c.call(ctx, *who, t); err != nil {
 			return nil, err
 		}
 	default:
@@ -94,7 +94,7 @@ func (s *Server) list(who Client) map[string]any {
 	return out
 }
 
-func (c *conn) call(ctx context.Context, who Client, params json.RawMessage) (map[string]any, *rpcError) {
+func (c *conn) call(ctx context.Context, who Client, t *task) (map[string]any, *rpcError) {
 	var p struct {
 		Name      string            `json:"name"`
 		Arguments json.RawMessage   `json:"arguments"`
@@ -104,7 +104,10 @@ func (c *conn) call(ctx context.Context, who Client, params json.RawMessage) (ma
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	if err := json.Unmarshal(params, &p); err != nil {
+	size := len(t.params)
+	err := json.Unmarshal(t.params, &p)
+	t.params = nil // they may be long, and are here twice
+	if err != nil {
 		why := "they are missing"
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
@@ -120,10 +123,20 @@ func (c *conn) call(ctx context.Context, who Client, params json.RawMessage) (ma
 		}
 		return nil, &rpcError{codeInvalidParams, fmt.Sprintf("no tool %.100q; there are %s", p.Name, strings.Join(names, ", ")), nil}
 	}
+	if c.server.Tools[i].long { // its arguments alone may be
+		size -= len(p.Arguments)
+	}
+	if size > maxSmall {
+		return nil, &rpcError{codeInvalidParams, fmt.Sprintf("the parameters of this call have %d bytes: at most %d are taken", size, maxSmall), nil}
+	}
+	if !c.server.Tools[i].long { // what is left is small, and may be held for long
+		t.taken()
+	}
 	if string(p.Meta.Token) == "null" {
 		p.Meta.Token = nil
 	}
-	r := &Request{Client: who, Tool: p.Name, Arguments: p.Arguments, State: p.State, Answers: p.Answers, token: p.Meta.Token}
+	r := &Request{Client: who, Tool: p.Name, State: p.State, Answers: p.Answers, token: p.Meta.Token, arguments: p.Arguments, task: t}
+	p.Arguments = nil
 	res, err := c.server.Tools[i].call(ctx, r)
 	if err != nil { // the model is to read it, and to do better
 		res = &Result{Text: []string{err.Error()}, IsError: true}

@@ -10,9 +10,11 @@ package protocol
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,6 +31,12 @@ var Versions = []string{Stateless, "2025-11-25", "2025-06-18", "2025-03-26", "20
 const (
 	MaxLine  = 32 << 20 // bytes of one message
 	maxCalls = 512      // requests that are worked on at once
+	maxID    = 1 << 10  // bytes of a request's id
+	// maxSmall bounds the messages of which any number is held, in bytes; of
+	// those that are larger it is one, until its call is over or holds no more.
+	maxSmall = 256 << 10
+	// maxListed bounds the answers that wait for the rest of their list, in bytes.
+	maxListed = 16 << 20
 )
 
 // Server is what a client sees. Its fields are not changed while it serves.
@@ -46,7 +54,16 @@ type Tool struct {
 	name, description string
 	hints             Hints
 	input             schema
+	long              bool
 	call              func(context.Context, *Request) (*Result, error)
+}
+
+// Long is the tool, whose arguments may be as long as a message is. Its handler
+// calls Taken before it waits for anything, and then holds them no longer: until
+// that no other long message is read.
+func (t Tool) Long() Tool {
+	t.long = true
+	return t
 }
 
 // Hints are what a client may tell its user about a tool.
@@ -66,9 +83,9 @@ type Handler[In, Out any] func(context.Context, *Request, In) (*Result, Out, err
 // models add some.
 func NewTool[In, Out any](name, description string, hints Hints, h Handler[In, Out]) Tool {
 	input := schemaOf(reflect.TypeFor[In]())
-	return Tool{name, description, hints, input, func(ctx context.Context, r *Request) (*Result, error) {
-		var in In
-		if err := decode(r.Arguments, &in, input); err != nil {
+	return Tool{name: name, description: description, hints: hints, input: input, call: func(ctx context.Context, r *Request) (*Result, error) {
+		in, err := arguments[In](r, input)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		res, out, err := h(ctx, r, in)
@@ -85,6 +102,38 @@ func NewTool[In, Out any](name, description string, hints Hints, h Handler[In, O
 	}}
 }
 
+// arguments reads those of a call, which are not held besides.
+func arguments[In any](r *Request, s schema) (in In, err error) {
+	raw := r.arguments
+	r.arguments = nil
+	if err := decode(raw, &in, s); err != nil {
+		return in, err
+	}
+	if r.Client.Parks() {
+		r.sum, err = sumOf(in)
+	}
+	return in, err
+}
+
+// sumOf tells one input from another, without a copy of its texts.
+func sumOf(in any) (string, error) {
+	h := sha256.New()
+	v := reflect.ValueOf(in)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.String {
+			fmt.Fprintf(h, "%d:", f.Len())
+			_, _ = io.WriteString(h, f.String())
+			continue
+		}
+		b, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%d:%s", len(b), b)
+	}
+	return string(h.Sum(nil)), nil
+}
+
 // Client is who sent a request.
 type Client struct {
 	Version string // the revision that it follows
@@ -98,16 +147,29 @@ func (c Client) Parks() bool { return c.Version >= Stateless }
 
 // Request is one call of a tool.
 type Request struct {
-	Client    Client
-	Tool      string
-	Arguments json.RawMessage
+	Client Client
+	Tool   string
 	// State and Answers are of a call that comes again, after a result with
 	// Questions: that result's State, and what was answered to each.
 	State   string
 	Answers map[string]Answer
 
-	token json.RawMessage
+	token     json.RawMessage
+	arguments json.RawMessage // nil once they are read
+	sum       string          // of them
+	task      *task
 }
+
+// Same is what a call that comes again has in common with the first: the tool
+// and its arguments. Only calls of a client that Parks have it.
+func (r *Request) Same() string { return r.Tool + " " + r.sum }
+
+// Taken tells that the handler of a Long tool holds its arguments no longer.
+func (r *Request) Taken() { r.task.taken() }
+
+// AfterReply has f called when the result was written to the client, or never
+// will be: until then it is held. It is for the goroutine of the call.
+func (r *Request) AfterReply(f func()) { r.task.sent = append(r.task.sent, f) }
 
 // Progress tells the client how far a call is, if it wants to know. The figure
 // must grow from one to the next.
@@ -293,8 +355,6 @@ func decode(raw json.RawMessage, into any, s schema) error {
 			return fmt.Errorf("%q is missing", name)
 		}
 	}
-	// Only what the schema names, letter for letter: encoding/json takes "Path"
-	// for "path" too.
 	for name, v := range given {
 		if _, ok := s.Properties[name]; !ok || string(v) == "null" {
 			delete(given, name)
@@ -305,14 +365,23 @@ func decode(raw json.RawMessage, into any, s schema) error {
 			return fmt.Errorf("%q is null", name)
 		}
 	}
-	known, err := json.Marshal(given)
-	if err != nil {
-		return err
+	// Field by field, letter for letter: encoding/json takes "Path" for "path" too.
+	v := reflect.ValueOf(into).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		raw, ok := given[name]
+		if !ok {
+			continue
+		}
+		err := json.Unmarshal(raw, v.Field(i).Addr().Interface())
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("%q is a %s; it must be of type %s", name, wrong.Value, s.Properties[name].Type)
+		}
+		if err != nil {
+			return err
+		}
+		delete(given, name)
 	}
-	err = json.Unmarshal(known, into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%q is a %s; it must be of type %s", wrong.Field, wrong.Value, s.Properties[wrong.Field].Type)
-	}
-	return err
+	return nil
 }

@@ -35,6 +35,13 @@ func testServer(began chan<- context.Context) *Server {
 			r.Progress(1, "half")
 			return nil, echoOut{strings.Repeat(in.Text, min(max(in.Times, 1), 9)) + strings.Join(in.More, "")}, nil
 		}),
+		NewTool("long", "takes what is long", Hints{}, func(_ context.Context, r *Request, in echoIn) (*Result, echoOut, error) {
+			r.Taken()
+			return nil, echoOut{fmt.Sprint(len(in.Text), " bytes")}, nil
+		}).Long(),
+		NewTool("much", "says much", Hints{}, func(context.Context, *Request, struct{}) (*Result, struct{}, error) {
+			return &Result{Text: []string{strings.Repeat("x", maxListed/3)}}, struct{}{}, nil
+		}),
 		NewTool("wait", "waits to be cancelled", Hints{}, func(ctx context.Context, _ *Request, _ struct{}) (*Result, struct{}, error) {
 			select {
 			case began <- ctx:
@@ -123,7 +130,7 @@ func TestRevisions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(tools.Tools) != 3 || tools.Tools[0].Name != "echo" {
+			if len(tools.Tools) != 5 || tools.Tools[0].Name != "echo" {
 				t.Fatalf("tools: %v", tools.Tools)
 			}
 			schema, _ := json.Marshal(tools.Tools[0].InputSchema)
@@ -157,7 +164,7 @@ func TestRevisions(t *testing.T) {
 					t.Errorf("echo %s says %q", args, got)
 				}
 			}
-			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "other"}); err == nil || !strings.Contains(err.Error(), "there are echo, wait, ask") {
+			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "other"}); err == nil || !strings.Contains(err.Error(), "there are echo, long, much, wait, ask") {
 				t.Errorf("a tool that is not there: %v", err)
 			}
 
@@ -265,12 +272,37 @@ func TestBrokenLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2999-01-01"}}}`, code(codeVersion, "2")},
 		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, code(codeInvalidParams, "2")},
 		{`{"jsonrpc":"2.0","id":"bawn-1","result":{}}` + "\n" + `{"jsonrpc":"2.0","id":"s","method":"ping"}`, `{"jsonrpc":"2.0","id":"s","result":{}}`}, // an answer to nothing
+		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", maxID) + `","method":"ping"}`, code(codeInvalidRequest, "null")},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"` + strings.Repeat("x", maxSmall) + `"}}}`, code(codeInvalidParams, "2")},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"long","arguments":{"text":"x"},"x":"` + strings.Repeat("x", maxSmall) + `"}}`, code(codeInvalidParams, "2")},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"long","arguments":{"text":"` + strings.Repeat("x", maxSmall) + `"}}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"{\"said\":\"262144 bytes\"}"}`},
 		{`[{"jsonrpc":"2.0","id":3,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"}]`, `[{"jsonrpc":"2.0","id":3,"result":{}}]`},
 	} {
 		if got := say(c.line); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%.80s\n gives %.200s\n want  %s", c.line, got, c.want)
 		}
 	}
+}
+
+// What waits for the rest of its list is bounded, and counted again when the list
+// was answered: the next one has as much room.
+func TestListBounded(t *testing.T) {
+	in, out := serve(t, nil)
+	answers := bufio.NewReader(out)
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"much"}}`
+	list := fmt.Sprintf("["+call+","+call+","+call+","+call+"]\n", 1, 2, 3, 4)
+	for _, say := range []string{hello + "\n", list, list} {
+		go func() { _, _ = io.WriteString(in, say) }()
+		line, err := answers.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(line, `"result":`); say == list && (got != 2 || strings.Count(line, "ask for this alone") != 2 || len(line) > maxListed) {
+			t.Errorf("%d results in %d bytes", got, len(line))
+		}
+	}
+	in.Close()
+	_, _ = io.Copy(io.Discard, answers)
 }
 
 // The end of the client's stream ends the calls that are worked on.

@@ -221,7 +221,7 @@ func (l *layers) user(o Options, path string, sc func(Layer) scope) error {
 			return refuse(path, "it cannot be followed: "+err.Error(), "")
 		}
 		if policy.Inside(filepath.ToSlash(real), filepath.ToSlash(l.workspace)) {
-			return refuse(path, "your settings lie in the workspace, where commands may change them", "work in a project folder (-C DIR), or let XDG_CONFIG_HOME name one outside of this")
+			return refuse(path, "your settings lie in the workspace, where commands may change them", "work in a project folder (-C DIR), or let XDG_CONFIG_HOME name a folder outside of this one")
 		}
 	}
 	for _, f := range [...]struct {

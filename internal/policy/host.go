@@ -183,6 +183,9 @@ func (h Host) Addr() (netip.Addr, bool) { return h.addr, h.addr.IsValid() }
 // SplitHostPort reads "host:port", with an IPv6 address in brackets. The port
 // is decimal, 1 to 65535, and required. Errors wrap ErrHost.
 func SplitHostPort(s string) (Host, uint16, error) {
+	if strings.ContainsAny(s, "/@") {
+		return Host{}, 0, hostError(s, "write the host alone, or with its port (example.com:443), without scheme, user or path")
+	}
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
 		return Host{}, 0, hostError(s, "it has no port")

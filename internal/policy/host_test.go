@@ -141,6 +141,11 @@ func TestA42_ErrorsAreHarmless(t *testing.T) {
 }
 
 func TestSplitHostPort(t *testing.T) {
+	for _, s := range []string{"https://example.com", "https://example.com:443", "example.com/x:443", "me@example.com:443"} {
+		if _, _, err := SplitHostPort(s); !errors.Is(err, ErrHost) || !strings.Contains(err.Error(), "without scheme, user or path") {
+			t.Errorf("SplitHostPort(%q): %v", s, err)
+		}
+	}
 	for _, c := range []struct {
 		in   string
 		host string // "" = refused

@@ -178,7 +178,7 @@ func New(c Config) (Policy, error) {
 		p.files = newTable(p.files.rules)
 	}
 	if !p.HasNetwork() {
-		if n := c.Network; len(n.Allow)+len(n.LocalPorts)+len(n.AllowPrivate) > 0 {
+		if c.Network.typed() {
 			p.warnings = append(p.warnings, p.NoNetwork().Text+": the hosts that were allowed are left out")
 		}
 		return p, nil
@@ -187,6 +187,14 @@ func New(c Config) (Policy, error) {
 		return Policy{}, fmt.Errorf("network rules: %w", err)
 	}
 	return p, nil
+}
+
+// typed reports whether something is allowed for this run alone: what a file
+// says for every run goes without saying where there is no network.
+func (c NetworkConfig) typed() bool {
+	typed := func(r HostRule) bool { return r.origin.Line == 0 }
+	return slices.ContainsFunc(c.Allow, typed) || slices.ContainsFunc(c.AllowPrivate, typed) ||
+		slices.ContainsFunc(c.LocalPorts, func(p uint16) bool { return c.PortOrigins[p].Line == 0 })
 }
 
 // reserved folders are the kernel's or the sandbox's own.

@@ -91,10 +91,10 @@ func (c *Config) Narrow() (leftOut []string, err error) {
 			What: "the " + c.Profile.String() + " profile", Why: "the open tier has no sandbox that would hold it", Lift: "--tier guarded, or leave --profile out",
 		}
 	}
-	if len(c.AddDirs) > 0 {
+	if slices.ContainsFunc(c.AddDirs, func(d string) bool { return c.DirOrigins[d].Line == 0 }) { // typed for this run
 		leftOut = append(leftOut, "added folders are not writable in the "+c.Profile.String()+" profile")
-		c.AddDirs = nil
 	}
+	c.AddDirs = nil
 	c.GitDirs = nil
 	if c.Profile == ScratchProfile {
 		c.Mode, c.Temp = ReadOnlyMode, PrivateTemp
@@ -138,7 +138,7 @@ func (c *Config) narrowInstall() (leftOut []string) {
 			kept.AllowPrivate = append(kept.AllowPrivate, r)
 		}
 	}
-	if len(n.LocalPorts) > 0 {
+	if (NetworkConfig{LocalPorts: n.LocalPorts, PortOrigins: n.PortOrigins}).typed() {
 		leftOut = append(leftOut, "local ports are out of reach in the install profile")
 	}
 	*n = kept

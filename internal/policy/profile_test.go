@@ -154,6 +154,29 @@ func TestProfileRefuses(t *testing.T) {
 	}
 }
 
+// F9, F10: of what a profile leaves out, that which a file names for every run
+// is passed over without a word; what was typed for this run is told.
+func TestF9_F10_WhatAProfileLeavesOut(t *testing.T) {
+	file := Origin{File: "/home/me/.config/bawn/config.toml", Line: 2}
+	for _, profile := range []Profile{InstallProfile, ScratchProfile} {
+		for _, typed := range []bool{false, true} {
+			p := mustNew(t, func(c *Config) {
+				installing(nil)(c)
+				c.Profile, c.AddDirs, c.Network.LocalPorts = profile, []string{"/srv/out"}, []uint16{5432}
+				if !typed {
+					c.DirOrigins, c.Network.PortOrigins = map[string]Origin{"/srv/out": file}, map[uint16]Origin{5432: file}
+				}
+			})
+			if got := strings.Join(p.Warnings(), "\n"); typed != strings.Contains(got, "added folders") || typed != (len(p.Warnings()) == 2) {
+				t.Errorf("%v, typed %v: %q", profile, typed, got)
+			}
+			if p.Decide(Write{"/srv/out/x"}).Verdict != Deny {
+				t.Errorf("%v, typed %v: an added folder is writable", profile, typed)
+			}
+		}
+	}
+}
+
 // F10: nothing of the host is writable, and there is no network.
 func TestF10_Scratch(t *testing.T) {
 	for _, mode := range []Mode{NoMode, ReadOnlyMode, WorkspaceWrite} {

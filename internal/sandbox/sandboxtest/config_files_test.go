@@ -363,3 +363,23 @@ func TestB49_HiddenFolderOnThePath(t *testing.T) {
 		t.Error("the folder is not hidden")
 	}
 }
+
+// T1, N11: where a tier or mode has no network, what a file allows for every run
+// is passed over without a word; what was typed for this run is told.
+func TestT1_N11_HostsWithoutANetwork(t *testing.T) {
+	b := New(t, "native")
+	b.settings(t, "[sandbox]\nallowed_domains = ['one.example']\nallowed_local_ports = [5432]\nallow_private = ['two.example']\n")
+	const told = "has no network: the hosts that were allowed are left out"
+	for _, mode := range [][]string{{"--tier", "airlock"}, {"--sandbox", "read-only"}} {
+		b.Flags = mode
+		if r := b.Run(t, "true").OK(t); r.Stderr != "" {
+			t.Errorf("%v: %q", mode, r.Stderr)
+		}
+		for _, typed := range [][]string{{"--allow-domain", "three.example"}, {"--allow-local-port", "80"}, {"--allow-private", "three.example"}} {
+			b.Flags = append(mode[:2:2], typed...)
+			if r := b.Run(t, "true").OK(t); !strings.Contains(r.Stderr, told) {
+				t.Errorf("%v: %q", b.Flags, r.Stderr)
+			}
+		}
+	}
+}

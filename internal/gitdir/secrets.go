@@ -27,7 +27,7 @@ func (f *finder) secret(v *variable) {
 	case v.Section == "credential" && v.Key == "helper":
 		options(v.Value, add, "--file", "-f") // of git-credential-store, -netrc
 	case v.Section == "core" && v.Key == "sshcommand":
-		options(v.Value, add, "-i")
+		SSHKeys(v.Value, add)
 	}
 	for _, s := range secretFiles {
 		if s.section == v.Section && s.key == v.Key {
@@ -36,11 +36,16 @@ func (f *finder) secret(v *variable) {
 	}
 }
 
+// SSHKeys calls found with each key that a command line of ssh names.
+func SSHKeys(line string, found func(path string)) {
+	options(line, func(path string) { found(expand(path)) }, "-i", "IdentityFile", "-oIdentityFile")
+}
+
 // options calls found with the value of each option in a command line that has
 // one of these names: "--file X", "--file=X", "-f X", "-fX".
 func options(line string, found func(value string), names ...string) {
 	home := os.Getenv("HOME")
-	all := split(line, nil)
+	all := split(line, nil) // at "=" too
 	for i, w := range all {
 		for _, name := range names {
 			value, ok := strings.CutPrefix(w, name)
@@ -49,9 +54,7 @@ func options(line string, found func(value string), names ...string) {
 				continue
 			case value == "" && i+1 < len(all):
 				value = all[i+1]
-			case name[1] == '-' && strings.HasPrefix(value, "="):
-				value = value[1:]
-			case name[1] == '-':
+			case value == "" || len(name) > len("-f"):
 				continue // another option that begins so
 			}
 			for _, v := range [...]string{"$HOME/", "${HOME}/"} {

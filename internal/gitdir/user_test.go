@@ -82,7 +82,7 @@ func TestF4_SecretsThatSettingsName(t *testing.T) {
 [credential "https://x.example"]
 	helper = store --file /n/five
 [core]
-	sshCommand = ssh -F /n/no -i /n/six -o X=/n/no
+	sshCommand = ssh -F /n/no -i /n/six -o X=/n/no -o IdentityFile=~/twelve -oIdentityFile=/n/thirteen
 [http "https://y.example"]
 	sslKey = ~/seven
 	sslCAInfo = /n/no
@@ -93,7 +93,7 @@ func TestF4_SecretsThatSettingsName(t *testing.T) {
 `)
 	write(t, home+"/more", "[http]\n\tcookieFile = /n/nine/../ten\n\tproxySSLKey = relative\n[user]\n\tsigningKey = ABCDEF\n")
 	write(t, w+"/.git/config", "[core]\n\tbare = false\n[http]\n\tsslCert = "+w+"/eleven\n")
-	want := []string{home + "/eight", home + "/one", home + "/seven", home + "/three", "/n/two words", w + "/eleven", "/n/five", "/n/four", "/n/six", "/n/ten"}
+	want := []string{home + "/eight", home + "/one", home + "/seven", home + "/three", "/n/two words", w + "/eleven", "/n/five", "/n/four", "/n/six", "/n/ten", home + "/twelve", "/n/thirteen"}
 	slices.Sort(want)
 	if got := discover(t, w).Secrets; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -97,6 +97,13 @@ var envSecrets = [...]struct {
 	{"NOMAD_CLIENT_KEY", "", true, "TLS keys"},
 	{"ETCDCTL_KEY", "", true, "TLS keys"},
 	{"GIT_SSL_KEY", "", true, "TLS keys"},
+	{"GIT_SSL_CERT", "", true, "TLS keys"}, // it may hold the key
+	{"GIT_PROXY_SSL_KEY", "", true, "TLS keys"},
+	{"GIT_PROXY_SSL_CERT", "", true, "TLS keys"},
+	{"PIP_CLIENT_CERT", "", true, "TLS keys"},
+	{"SSL_CLIENT_CERT", "", true, "TLS keys"}, // of uv
+	{"NPM_CONFIG_KEYFILE", "", true, "TLS keys"},
+	{"npm_config_keyfile", "", true, "TLS keys"},
 	{"PGSSLKEY", "", true, "TLS keys"},
 	{"SSLKEYLOGFILE", "", true, "TLS session keys"},
 	{"BORG_KEY_FILE", "", true, "backup keys"},

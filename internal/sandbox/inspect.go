@@ -200,7 +200,7 @@ func (in *inspector) hidden(homes []string, r Request) ([]policy.PathRule, error
 			rules = append(rules, named)
 		}
 	}
-	rules = append(rules, in.keys(homes)...)
+	rules = append(rules, in.keys(homes, r)...)
 	if r.Preset != nil {
 		rules = slices.DeleteFunc(rules, func(h policy.PathRule) bool { return h.Agent() != "" && h.Agent() == r.Preset.Agent })
 	}

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"bawn/internal/gitdir"
 	"bawn/internal/policy"
 )
 
-// keys hides the files of credentials that settings of git and of ssh name, as
-// far as they lie outside the places that are hidden already: files anywhere but
+// keys hides the files of credentials that settings of git and of ssh name, and
+// variables in their place, as far as they lie outside the places that are hidden already: files anywhere but
 // in the system's folders. A link in the workspace says nothing, since a command
 // could have made it.
-func (in *inspector) keys(homes []string) (out []policy.PathRule) {
+func (in *inspector) keys(homes []string, r Request) (out []policy.PathRule) {
 	hide := func(path, by string) {
 		real, err := RealPath(path)
 		if err != nil || systemPath(real) || policy.Inside(path, in.workspace) != policy.Inside(real, in.workspace) {
@@ -27,6 +28,15 @@ func (in *inspector) keys(homes []string) (out []policy.PathRule) {
 	if repo, err := in.repo(in.workspace); err == nil { // else protect refuses it
 		for _, path := range repo.Secrets {
 			hide(path, "git's settings")
+		}
+	}
+	for _, name := range [...]string{"GIT_SSH_COMMAND", "RSYNC_RSH"} {
+		for _, environ := range [...][]string{r.Environ, r.Asking} {
+			gitdir.SSHKeys(getenv(environ, name), func(path string) {
+				if filepath.IsAbs(path) {
+					hide(filepath.Clean(path), name)
+				}
+			})
 		}
 	}
 	for _, h := range homes {

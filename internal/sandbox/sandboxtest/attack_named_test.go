@@ -98,8 +98,9 @@ func TestF4_FilesThatSettingsName(t *testing.T) {
 		Write(t, b.Home+"/.gitconfig", "[credential]\n\thelper = store --file ~/private/git\n[http]\n\tsslKey = "+b.Workspace+"/tls/key\n\tcookieFile = "+b.Workspace+"/cookies\n[include]\n\tpath = ~/more\n")
 		Write(t, b.Home+"/more", "[user]\n\tsigningKey = ~/sign/id.pub\n")
 		secrets := []string{b.Home + "/private/git", b.Workspace + "/tls/key", b.Home + "/sign/id",
-			b.Home + "/keys/box.pem", b.Home + "/keys/two words", b.Home + "/keys/half", b.Home + "/real/key"}
+			b.Home + "/keys/box.pem", b.Home + "/keys/two words", b.Home + "/keys/half", b.Home + "/real/key", b.Home + "/by variable", b.Home + "/pip.pem"}
 		symlink(t, "real/key", b.Home+"/linked")
+		b.Env = []string{"GIT_SSH_COMMAND=ssh -p 22 -i '" + b.Home + "/by variable'", "PIP_CLIENT_CERT=" + b.Home + "/pip.pem"}
 		for _, path := range secrets {
 			Write(t, path, "SECRET")
 			Write(t, path+"-twin", "TWIN")
@@ -123,7 +124,7 @@ func TestF4_FilesThatSettingsName(t *testing.T) {
 		p.end()
 		b.Run(t, "/usr/bin/env").OK(t)
 		for _, path := range secrets {
-			if r := b.Bawn(t, "check", "read", path); r.Code == 0 || !strings.Contains(r.Stdout, "settings names are hidden") {
+			if r := b.Bawn(t, "check", "read", path); r.Code == 0 || !strings.Contains(r.Stdout, "are hidden from sandboxed commands") {
 				t.Errorf("check read %s: %d %s", path, r.Code, r.Stdout)
 			}
 		}

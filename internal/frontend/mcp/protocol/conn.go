@@ -77,7 +77,13 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		calls: map[string]context.CancelFunc{}, waiting: map[string]chan message{},
 	}
 	context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(c.left) }) })
-	defer c.work.Wait()
+	defer func() {
+		c.work.Wait()
+		select { // a message that was offered may still be on its way
+		case c.writing <- struct{}{}:
+		case <-c.left:
+		}
+	}()
 	defer cancel()
 	type read struct {
 		line []byte

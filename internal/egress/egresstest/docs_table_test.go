@@ -111,7 +111,7 @@ var docsExamples = map[string]example{
 	"bawn run --sandbox read-only -- grep -r TODO .":  {says: "TODO"},
 	"bawn wrap -- claude":                             {keys: [][2]string{{"claude is here", "bye\r"}}},
 	"bawn wrap --tier airlock -- codex":               {keys: [][2]string{{"codex is here", "bye\r"}}},
-	"bawn --plain":                                    {keys: [][2]string{{"guarded", "/quit\r"}}},
+	"bawn --plain":                                    {keys: [][2]string{{"network asks\n>", "/quit\r"}}},
 	"bawn --tier airlock -C ~/src/unknown":            {keys: [][2]string{{"airlock", "/quit\r"}}},
 	"bawn watch -C web -c 'npm run lint && npm test'": {until: `grep -q "^tested" "$OUT"`, code: 143},
 	"bawn check write .git/config":                    {code: 1},

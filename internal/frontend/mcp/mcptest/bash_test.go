@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 
 	"bawn/internal/frontend/mcp"
 	"bawn/internal/sandbox/sandboxtest"
+	"bawn/internal/tools/listen"
 	"bawn/internal/tools/page"
 )
 
@@ -66,6 +69,11 @@ func TestEveryRevision(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			// The same text, and no rule that denies it.
+			service := listen.On(t, "127.0.0.1", func(net.Conn) {}) // which the sandbox's own loopback has not
+			if r = d.bash("echo 'dial tcp " + service.String() + ": connect: connection refused' >&2; exit 1"); len(r.Denied) != 1 ||
+				r.Denied[0].Kind != "connect" || !strings.Contains(r.Denied[0].Hint, "--allow-local-port "+strconv.Itoa(int(service.Port()))) {
+				t.Errorf("a service of the host: %+v", r)
+			}
 			if r = d.bash("echo x > locked; chmod 0 locked; cat locked"); code(r) == 0 || !strings.Contains(r.Stderr, "denied") || len(r.Denied) != 0 {
 				t.Errorf("%+v", r)
 			}

@@ -330,7 +330,7 @@ func TestPrintPreset(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := d.Bawn(t, "wrap", "--print-preset", "nobody"); r.Code != 125 || !strings.Contains(r.Stderr, "no agent that has one") {
+	if r := d.Bawn(t, "wrap", "--print-preset", "nobody"); r.Code != 125 || !strings.Contains(r.Stderr, `unknown agent "nobody": it is claude, `) {
 		t.Errorf("%+v", r)
 	}
 }

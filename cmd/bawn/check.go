@@ -148,15 +148,12 @@ func decideHeld(p policy.Policy, a policy.Action) policy.Decision {
 // host without a port is asked for HTTPS's.
 func (r *checkResult) object(p policy.Policy, text string) (policy.Action, error) {
 	if r.Action == "connect" {
-		host, port, err := hostname.ParseHostPort(text)
+		c, err := hostname.ParseConnect(text)
 		if err != nil {
 			return nil, err
 		}
-		if port == 0 {
-			port = 443
-		}
-		r.Host, r.Port = host.String(), port
-		return policy.Connect{Host: host, Port: port}, nil
+		r.Host, r.Port = c.Host.String(), c.Port
+		return c, nil
 	}
 	real, err := sandbox.ShownPath(p, text)
 	if err != nil {

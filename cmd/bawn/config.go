@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"bawn/internal/config"
@@ -42,8 +41,7 @@ func parseAround(args []string, specs []flagSpec, n int) (words []string, err er
 
 // configSpecs are the flags that are a layer of the settings.
 func configSpecs(f *runFlags, asJSON *bool) []flagSpec {
-	specs := slices.DeleteFunc(f.policySpecs(), func(s flagSpec) bool { return s.name == "--sandbox" || s.name == "--profile" })
-	return append(specs, jsonFlag(asJSON))
+	return append(flagsBut(f.policySpecs(), "--sandbox", "--profile"), jsonFlag(asJSON))
 }
 
 // configCommand shows the configuration: what holds, where it comes from,

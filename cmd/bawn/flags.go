@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bawn/internal/config"
@@ -120,6 +121,11 @@ func findFlag(name string, specs []flagSpec) *flagSpec {
 		}
 	}
 	return nil
+}
+
+// flagsBut are the flags but for some.
+func flagsBut(specs []flagSpec, names ...string) []flagSpec {
+	return slices.DeleteFunc(specs, func(s flagSpec) bool { return slices.Contains(names, s.name) })
 }
 
 // unknown refuses a word that is none of those known.

@@ -36,8 +36,7 @@ func (l *learning) specs() []flagSpec {
 // learnSpecs are the flags of `bawn learn`: those of a run that leave its tier
 // as it is.
 func (f *runFlags) learnSpecs(l *learning) []flagSpec {
-	own := []string{"--tier", "--sandbox", "--profile", "--session", "--allow-weaker", "--no-egress", "--guard", "--no-terminal"}
-	specs := slices.DeleteFunc(f.specs(), func(s flagSpec) bool { return slices.Contains(own, s.name) })
+	specs := flagsBut(f.specs(), "--tier", "--sandbox", "--profile", "--session", "--allow-weaker", "--no-egress", "--guard", "--no-terminal")
 	return append(specs, l.specs()...)
 }
 

@@ -35,9 +35,7 @@ type mcpFlags struct {
 // specs are the flags of a session, without what is about a screen, or about its
 // end, which nobody sees.
 func (f *mcpFlags) specs() []flagSpec {
-	out := slices.DeleteFunc(f.sessionSpecs(), func(s flagSpec) bool {
-		return s.name == "--plain" || s.name == "--stage"
-	})
+	out := flagsBut(f.sessionSpecs(), "--plain", "--stage")
 	for i := range out {
 		switch set := out[i].set; out[i].name {
 		case "--workspace":

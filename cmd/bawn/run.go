@@ -117,14 +117,7 @@ func (f *runFlags) setSession(v string) error {
 
 // sessionSpecs are the flags of a session.
 func (f *runFlags) sessionSpecs() []flagSpec {
-	var out []flagSpec
-	for _, s := range f.specs() {
-		switch s.name {
-		case "-c", "--no-egress", "--session", "--no-terminal", "--report", "--profile", "--allow-weaker": // of one command
-		default:
-			out = append(out, s)
-		}
-	}
+	out := flagsBut(f.specs(), "-c", "--no-egress", "--session", "--no-terminal", "--report", "--profile", "--allow-weaker") // of one command
 	return append(out, flagSpec{name: "--plain", help: "questions and pages as lines of text, for screen\nreaders", on: func() { f.plain = true }})
 }
 

@@ -71,10 +71,11 @@ func madeState() string {
 // stateIn is a folder in it; "" where it has no place, which is not the current
 // folder.
 func stateIn(name string) string {
-	if madeState() == "" {
+	state := madeState()
+	if state == "" {
 		return ""
 	}
-	return filepath.Join(madeState(), name)
+	return filepath.Join(state, name)
 }
 
 // stateHome says why the state has no home. One that does not exist is not made:

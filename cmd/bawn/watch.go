@@ -19,8 +19,7 @@ import (
 // watchSpecs are the flags of a run, without what is about its network, which it
 // has not, and about a single run.
 func (f *runFlags) watchSpecs() []flagSpec {
-	never := []string{"--allow-domain", "--deny-domain", "--allow-private", "--allow-local-port", "--publish", "--no-egress", "--stage"}
-	return slices.DeleteFunc(f.specs(), func(s flagSpec) bool { return slices.Contains(never, s.name) })
+	return flagsBut(f.specs(), "--allow-domain", "--deny-domain", "--allow-private", "--allow-local-port", "--publish", "--no-egress", "--stage")
 }
 
 // watchCommand runs a command again whenever files of the workspace change,

@@ -57,6 +57,19 @@ func ParseHostPort(s string) (policy.Host, uint16, error) {
 	return policy.SplitHostPort(s)
 }
 
+// ParseConnect is a connection to HOST or HOST:PORT, read as ParseHostPort does;
+// to HTTPS's port where there is none.
+func ParseConnect(s string) (policy.Connect, error) {
+	h, port, err := ParseHostPort(s)
+	if err != nil {
+		return policy.Connect{}, err
+	}
+	if port == 0 {
+		port = 443
+	}
+	return policy.Connect{Host: h, Port: port}, nil
+}
+
 // start is the beginning of what somebody sent, for an error.
 func start(s string) string { return s[:min(len(s), 64)] }
 

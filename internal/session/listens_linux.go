@@ -2,12 +2,10 @@ package session
 
 import (
 	"bufio"
-	"encoding/binary"
-	"encoding/hex"
-	"net/netip"
 	"os"
-	"strconv"
 	"strings"
+
+	"bawn/internal/sandbox"
 )
 
 // listensOnLoopback reports whether somebody listens on a port where the host's
@@ -16,8 +14,8 @@ func listensOnLoopback(port uint16) bool {
 	return listens("/proc/net/tcp", port) || listens("/proc/net/tcp6", port)
 }
 
-// listens reads a list of sockets: "0: 0100007F:1F90 00000000:0000 0A …", the
-// addresses in the machine's words, 0A for those that listen.
+// listens reads a list of sockets: "0: 0100007F:1F90 00000000:0000 0A …", 0A for
+// those that listen.
 func listens(list string, port uint16) bool {
 	f, err := os.Open(list) // #nosec G304 -- one of the two above, or a test's
 	if err != nil {
@@ -29,26 +27,9 @@ func listens(list string, port uint16) bool {
 		if len(fields) < 4 || fields[3] != "0A" {
 			continue
 		}
-		host, at, _ := strings.Cut(fields[1], ":")
-		n, err := strconv.ParseUint(at, 16, 16)
-		if err != nil || uint16(n) != port {
-			continue
-		}
-		if a := kernelAddr(host); a.IsLoopback() || a.IsUnspecified() {
+		if at, ok := sandbox.SocketAddr(fields[1]); ok && at.Port() == port && (at.Addr().IsLoopback() || at.Addr().IsUnspecified()) {
 			return true
 		}
 	}
 	return false
-}
-
-func kernelAddr(words string) netip.Addr {
-	b, err := hex.DecodeString(words)
-	if err != nil || len(b)%4 != 0 {
-		return netip.Addr{}
-	}
-	for i := 0; i < len(b); i += 4 {
-		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return a.Unmap()
 }

@@ -138,14 +138,11 @@ func try(p policy.Policy, text string) (policy.Action, policy.Decision, error) {
 	var a policy.Action
 	switch verb {
 	case "connect":
-		host, port, err := hostname.ParseHostPort(object)
+		c, err := hostname.ParseConnect(object)
 		if err != nil {
 			return fail(err)
 		}
-		if port == 0 {
-			port = 443
-		}
-		a = policy.Connect{Host: host, Port: port}
+		a = c
 	case "read", "write":
 		if !filepath.IsAbs(object) {
 			object = filepath.Join(p.Workspace(), object)

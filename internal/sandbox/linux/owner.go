@@ -3,14 +3,13 @@
 package linux
 
 import (
-	"encoding/hex"
 	"io"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
+	"bawn/internal/sandbox"
 	"bawn/internal/sandbox/linux/guard"
 )
 
@@ -105,25 +104,9 @@ func socketInode(table string, peer netip.AddrPort) string {
 		if len(f) < 10 {
 			continue
 		}
-		if a, ok := tableAddr(f[1]); ok && a == peer && f[9] != "0" {
+		if a, ok := sandbox.SocketAddr(f[1]); ok && a == peer && f[9] != "0" {
 			return f[9]
 		}
 	}
 	return ""
-}
-
-// tableAddr reads an address as the kernel prints it: 32-bit words in the
-// machine's order (little endian on every platform that bawn runs on).
-func tableAddr(s string) (netip.AddrPort, bool) {
-	host, port, _ := strings.Cut(s, ":")
-	b, err := hex.DecodeString(host)
-	if err != nil || len(b)%4 != 0 {
-		return netip.AddrPort{}, false
-	}
-	for i := 0; i < len(b); i += 4 {
-		slices.Reverse(b[i : i+4])
-	}
-	addr, ok := netip.AddrFromSlice(b)
-	n, err := strconv.ParseUint(port, 16, 16)
-	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), ok && err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,20 @@ func Table(t testing.TB, path, head string) (rows [][]string) {
 		t.Fatalf("%s: %q is followed by no table", path, head)
 	}
 	return rows[1:]
+}
+
+// Names compares what stands between backquotes in the first column of a table
+// with the names that the program has, in any order.
+func Names(t testing.TB, path, head string, want []string) {
+	t.Helper()
+	var told []string
+	for _, row := range Table(t, path, head) {
+		told = append(told, Code(row[0])...)
+	}
+	want = slices.Sorted(slices.Values(want))
+	if slices.Sort(told); !slices.Equal(told, want) {
+		t.Errorf("%s, %q: the page has %q, the program %q", path, head, told, want)
+	}
 }
 
 var code = regexp.MustCompile("`([^`]+)`")
